@@ -1,7 +1,7 @@
-//! A line of the control protocol.
+//! A call of the HTTP API: a line with method and target, then the body.
 
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = latchfs::api::control::read_request(bytes);
+    latchfs::api::calls::read_any(bytes);
 });

@@ -20,6 +20,10 @@ use crate::sync::random::new_secret;
 
 /// The header that names the client of a request that changes something.
 pub const CLIENT_HEADER: &str = "x-latchfs-client";
+/// The header with the version of the API that a client or a server speaks.
+pub const VERSION_HEADER: &str = "x-latchfs-api";
+/// The version spoken here. It changes with a change that an older command cannot read.
+pub const VERSION: &str = "3";
 /// Tells where the page is from that a request is sent for. No page can set it, and programs other
 /// than browsers do not send it.
 const FETCH_SITE: &str = "sec-fetch-site";
@@ -132,6 +136,20 @@ impl Guard {
                  your program"
             ))),
             name => Ok(name),
+        }
+    }
+
+    /// Refuses a command of another version, if it says its version.
+    pub fn check_version(head: &Parts) -> Result<(), ApiFailure> {
+        match head.headers.get(VERSION_HEADER) {
+            Some(version) if version != VERSION => {
+                let version = version.to_str().unwrap_or("?");
+                Err(ApiFailure::bad(format!(
+                    "version {version} of the API is not spoken here, only {VERSION}: use the same \
+                     latchfs for the server and the command"
+                )))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -18,7 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::RecvFlags;
-use tokio::io::{AsyncRead, AsyncWrite, Interest};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -27,7 +27,7 @@ use tokio::time::sleep;
 use super::guard::Token;
 use super::metrics::Metrics;
 use super::site::{Peer, Site};
-use crate::api::calls::WAITS_MAX;
+use crate::api::calls::{CALL_THREADS, WAITS_MAX};
 use crate::api::control::{Serving, SocketError, socket};
 use crate::net::timeouts::{StreamLimits, TimedStream};
 use crate::net::{ConnectionBody, ConnectionGuard, Connections};
@@ -55,8 +55,8 @@ const LIMITS: StreamLimits = StreamLimits {
 const STOP_WAIT: Duration = Duration::from_secs(5);
 /// How long to wait before the next connection where the last one could not be had.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Threads for requests that do not wait for anything.
-const CALL_THREADS: usize = 16;
+/// The answer to a client of the control protocol that 0.2 had.
+const OTHER_VERSION: &[u8] = b"{\"v\":3}\n";
 
 /// The options of the admin address.
 pub struct AdminOptions {
@@ -209,7 +209,6 @@ async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let Some(pid) = admitted(&stream) else { continue };
                 let site = Arc::clone(site);
                 tokio::spawn(async move {
                     let place = connections.enter_unless_full(own, CONNECTIONS_MAX).await;
@@ -219,9 +218,10 @@ async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
                         None => connections.enter(spare, SPARE).await,
                     };
                     match speaks_lines(&stream, &place).await {
-                        Some(true) => site.speak_lines(stream, pid),
+                        Some(true) => tell_version(stream).await,
                         Some(false) => {
-                            serve(stream, site, Peer::Owner { pid, may_stay }, place).await;
+                            let peer = peer(&stream, may_stay);
+                            serve(stream, site, peer, place).await;
                         }
                         None => {}
                     }
@@ -236,23 +236,23 @@ async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
     }
 }
 
-/// The process behind a connection to the control socket, if its user may ask this server.
-fn admitted(stream: &UnixStream) -> Option<u32> {
+/// The client of a connection to the control socket. Root may change the mode of its file, and let
+/// others connect.
+fn peer(stream: &UnixStream, may_stay: bool) -> Peer {
     match socket::peer(stream) {
-        Ok((uid, pid)) if socket::may_enter(uid, rustix::process::geteuid().as_raw()) => Some(pid),
-        Ok((uid, _)) => {
-            log::warn!("user {uid} may not ask this server: its owner and root may");
-            None
+        Ok((uid, pid)) if socket::may_enter(uid, rustix::process::geteuid().as_raw()) => {
+            Peer::Owner { pid, may_stay }
         }
+        Ok((uid, _)) => Peer::Foreign { uid },
         Err(error) => {
             log::warn!("a connection to the control socket: {error}");
-            None
+            Peer::Foreign { uid: u32::MAX }
         }
     }
 }
 
-/// Whether a connection speaks the control protocol in lines of JSON, not HTTP; `None` if it has
-/// ended. An object of JSON opens with a bracket, and no request of HTTP does.
+/// Whether a connection speaks the control protocol of 0.2, lines of JSON, not HTTP; `None` if it
+/// has ended. An object of JSON opens with a bracket, and no request of HTTP does.
 async fn speaks_lines(stream: &UnixStream, place: &ConnectionGuard) -> Option<bool> {
     let first = stream.async_io(Interest::READABLE, || {
         let mut first = [0];
@@ -262,6 +262,15 @@ async fn speaks_lines(stream: &UnixStream, place: &ConnectionGuard) -> Option<bo
     tokio::select! {
         first = first => first.ok().flatten(),
         () = place.asked_to_leave() => None,
+    }
+}
+
+/// Answers a command of 0.2, which reads from it that the versions differ.
+async fn tell_version(mut stream: UnixStream) {
+    // A socket that is closed with bytes unread is reset, and the answer with it.
+    let mut asked = vec![0; 1 << 16];
+    if stream.read(&mut asked).await.is_ok() {
+        drop(stream.write_all(OTHER_VERSION).await);
     }
 }
 

@@ -8,12 +8,12 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 
 use super::body::{AdminResponse, bytes, text};
-use super::guard::{Guard, is_api};
+use super::guard::{Guard, VERSION, VERSION_HEADER, is_api};
 use super::metrics::Metrics;
 use super::page;
-use super::server::AdminOptions;
+use super::server::{AdminOptions, CONNECTIONS_MAX};
 use crate::api::calls::{Api, ApiFailure};
-use crate::api::control::{LineConnections, Serving};
+use crate::api::control::Serving;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -26,14 +26,26 @@ pub enum Peer {
         /// Whether there is room for a connection that stays.
         may_stay: bool,
     },
+    /// Another user who reached the control socket.
+    Foreign { uid: u32 },
     /// Anybody who reaches the admin address.
     Stranger,
 }
 
+impl Peer {
+    /// Refuses an answer that goes on where the connection only has a spare place.
+    pub fn check_may_stay(self) -> Result<(), ApiFailure> {
+        match self {
+            Self::Owner { may_stay: false, .. } => Err(ApiFailure::busy(format!(
+                "the server has {CONNECTIONS_MAX} connections already: end some"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The parts that the listeners answer with.
 pub struct Site {
-    serving: Arc<dyn Serving>,
-    lines: Arc<LineConnections>,
     api: Arc<Api>,
     admin: Option<Admin>,
 }
@@ -58,45 +70,49 @@ impl Site {
             let looks = Arc::new(Looks { metrics, ailments });
             Admin { guard: Guard { serves_host, token }, exposed, looks }
         });
-        let (api, lines) = (Arc::new(Api::new(Arc::clone(&serving))), Arc::default());
-        Self { serving, lines, api, admin }
+        Self { api: Arc::new(Api::new(serving)), admin }
     }
 
     /// Ends what requests hold and wait for.
     pub fn stop(&self) {
-        self.lines.stop();
         self.api.stop();
     }
 
-    /// Serves a client of the control protocol in lines.
-    pub fn speak_lines(&self, stream: tokio::net::UnixStream, pid: u32) {
-        let begun =
-            stream.into_std().and_then(|stream| self.lines.begin(stream, pid, &self.serving));
-        if let Err(error) = begun {
-            log::warn!("a control connection was turned away: {error}");
-        }
+    pub async fn answer(&self, request: Request<Incoming>, peer: Peer) -> AdminResponse {
+        let answered = self.try_answer(request, peer).await;
+        let mut answer = answered.unwrap_or_else(|failure| failure.answer());
+        answer.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
+        answer
     }
 
-    pub async fn answer(&self, request: Request<Incoming>, peer: Peer) -> AdminResponse {
+    async fn try_answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<AdminResponse, ApiFailure> {
         let (head, body) = request.into_parts();
-        let allowed = match &self.admin {
-            Some(admin) if peer == Peer::Stranger => {
-                if let Err(failure) = Guard::check_site(&head) {
-                    return failure.answer();
-                }
+        let client = match (peer, &self.admin) {
+            (Peer::Foreign { uid }, _) => {
+                let message = format!("user {uid} may not ask this server: its owner and root may");
+                log::warn!("{message}");
+                return Err(ApiFailure::new(StatusCode::FORBIDDEN, "forbidden", message));
+            }
+            (Peer::Stranger, Some(admin)) => {
+                Guard::check_site(&head)?;
                 match head.uri.path() {
-                    "/metrics" | "/healthz" => return admin.look(&head).await,
-                    _ if is_api(&head) => admin.admit(&head).and_then(|()| Guard::client(&head)),
-                    _ => return admin.page(&head).unwrap_or_else(|failure| failure.answer()),
+                    "/metrics" | "/healthz" => return Ok(admin.look(&head).await),
+                    _ if !is_api(&head) => return admin.page(&head),
+                    _ => admin.admit(&head)?,
                 }
+                Guard::client(&head)?
             }
             // The mode of the socket's file says who may ask.
-            _ => Guard::named(&head),
+            _ => {
+                Guard::check_version(&head)?;
+                Guard::named(&head)?
+            }
         };
-        match allowed {
-            Ok(client) => self.api.answer(head, body, peer, client).await,
-            Err(failure) => failure.answer(),
-        }
+        Ok(self.api.answer(head, body, peer, client).await)
     }
 }
 

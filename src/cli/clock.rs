@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
-use super::locate::{ServerAndOutput, ask, unexpected};
+use super::locate::{ServerAndOutput, ask};
 use super::time::duration;
-use crate::api::control::controls::{ClockRequest, ClockState};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::controls::{ClockState, GetClock, TurnClock};
 
 const EXAMPLE: &str = "\
 Example:
@@ -94,26 +93,35 @@ struct RunClock {
 impl ClockCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
-        let (request, common) = match &self.command {
-            None => (ClockRequest::Show {}, &self.common),
-            Some(ClockSubcommand::Show(show)) => (ClockRequest::Show {}, &show.common),
+        let mut turn = TurnClock::default();
+        let common = match &self.command {
+            None => &self.common,
+            Some(ClockSubcommand::Show(show)) => &show.common,
             Some(ClockSubcommand::Advance(advance)) => {
                 let ms = u64::try_from(advance.by.as_millis()).unwrap_or(u64::MAX);
-                (ClockRequest::Advance { ms }, &advance.common)
+                turn.advance_ms = Some(ms);
+                &advance.common
             }
             Some(ClockSubcommand::Set(set)) => {
-                (ClockRequest::Set { time: set.time.clone() }, &set.common)
+                turn.set = Some(set.time.clone());
+                &set.common
             }
-            Some(ClockSubcommand::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
-            Some(ClockSubcommand::Run(run)) => (ClockRequest::Run {}, &run.common),
+            Some(ClockSubcommand::Freeze(freeze)) => {
+                turn.freeze = Some(true);
+                &freeze.common
+            }
+            Some(ClockSubcommand::Run(run)) => {
+                turn.run = Some(true);
+                &run.common
+            }
         };
-        match ask(&common.server.find()?, &ControlRequest::Clock(request))? {
-            ControlAnswer::Clock(state) => {
-                common.output.show(&state, || words(&state) + "\n")?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let control = common.server.find()?;
+        let state = match &self.command {
+            None | Some(ClockSubcommand::Show(_)) => ask(&control, &GetClock {})?,
+            Some(_) => ask(&control, &turn)?,
+        };
+        common.output.show(&state, || words(&state) + "\n")?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

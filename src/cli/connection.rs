@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::locate::{ServerByPath, answered, unexpected};
+use super::locate::ServerByPath;
 use super::out::Output;
-use crate::api::control::protocol::ConnectionInfo;
-use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
+use crate::api::ApiClient;
+use crate::api::control::looks::GetConnection;
+use crate::api::control::rows::ConnectionInfo;
 
 /// Print the connection string for SDKs
 ///
@@ -42,9 +43,5 @@ impl ConnectionString {
 
 /// How clients of an account find the services of the server with that socket.
 pub fn of_server(control: &Path, account: Option<&str>) -> Result<ConnectionInfo> {
-    let mut client = ControlClient::connect(control)?.of_account(account);
-    match answered(client.ask(&ControlRequest::Connection {})?)? {
-        ControlAnswer::Connection(told) => Ok(told),
-        other => Err(unexpected(&other)),
-    }
+    Ok(ApiClient::new(control).of_account(account).ask(&GetConnection {})?)
 }

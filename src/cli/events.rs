@@ -9,11 +9,12 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{AccountNames, LocatedFile, Where, answered, object, unexpected};
+use super::locate::{AccountNames, LocatedFile, Where, object};
 use super::out::{Paint, printable};
 use super::table;
-use crate::api::control::events::FOLLOW_WAIT_MAX;
-use crate::api::control::{ClientError, ControlAnswer, ControlRequest};
+use crate::api::ClientError;
+use crate::api::WAIT_MAX;
+use crate::api::control::events::GetLog;
 use crate::journal::json::{EventPage, EventRow};
 use crate::rules::service::ServiceKind;
 
@@ -70,26 +71,24 @@ impl EventsCommand {
             },
             None => self.server.everything()?,
         };
-        let mut server = target.connect()?;
-        let accounts = target.accounts()?;
-        let share_name = target.share_name;
+        let (server, accounts) = (target.client(), target.accounts()?);
+        let share = target.share_name;
         let path = self.path.as_ref().map(|_| target.path);
-        let wait_ms = if self.follow { FOLLOW_WAIT_MAX.as_millis() } else { 0 };
+        let wait_ms = if self.follow { WAIT_MAX.as_millis() } else { 0 };
         let wait_ms = u64::try_from(wait_ms)?;
         let (mut after, mut end) = (0, None);
         loop {
-            let (share_name, path) = (share_name.clone(), path.clone());
-            let page =
-                match server.ask(&ControlRequest::Events { share_name, path, after, wait_ms }) {
-                    // Followed to its end: that of the server.
-                    Err(ClientError::Gone | ClientError::Io(_)) if self.follow && end.is_some() => {
-                        return Ok(());
-                    }
-                    answer => match answered(answer?)? {
-                        ControlAnswer::Events(page) => page,
-                        other => return Err(unexpected(&other)),
-                    },
-                };
+            let (share, path) = (share.clone(), path.clone());
+            let wait_ms = if end.is_some() { wait_ms } else { 0 };
+            let page = match server.ask(&GetLog { share, path, after, wait_ms }) {
+                // Followed to its end: that of the server.
+                Err(ClientError::Gone | ClientError::Io(_) | ClientError::NoServer { .. })
+                    if self.follow && end.is_some() =>
+                {
+                    return Ok(());
+                }
+                page => page?,
+            };
             self.show(&page, &accounts, after == 0)?;
             after = page.last;
             let end = *end.get_or_insert(page.newest);

@@ -6,12 +6,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::locate::{Socket, ask, unexpected};
+use super::locate::{Socket, ask};
 use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::Output;
 use super::time::duration;
-use crate::api::control::controls::{Action, FaultEntry, FaultRequest};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::controls::{
+    Action, FaultEntry, FaultList, GetFaults, NewFault, RemoveFault as RemoveOne,
+    RemoveFaults as RemoveAll,
+};
 
 const EXAMPLE: &str = "\
 Example:
@@ -172,27 +174,20 @@ impl FaultEffect {
 
 impl AddFault {
     fn run(&self) -> Result<ExitCode> {
-        let entry = FaultEntry {
-            id: None,
-            requests: self.matching.requests()?,
-            action: self.what.action()?,
+        let fault = NewFault {
             times: self.times,
             probability: self.probability,
             seed: self.seed,
-            met: 0,
+            ..NewFault::new(self.matching.requests()?, &self.what.action()?)
         };
-        let answer = ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::Add(entry)))?;
-        show_added(&answer, "fault", self.output)
+        let added = ask(&self.server.find()?, &fault)?;
+        show_added(added.fault, "fault", self.output)
     }
 }
 
 impl ListFaults {
     fn run(&self) -> Result<ExitCode> {
-        let faults = match ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::List {}))?
-        {
-            ControlAnswer::Faults { faults } => faults,
-            other => return Err(unexpected(&other)),
-        };
+        let FaultList { faults } = ask(&self.server.find()?, &GetFaults {})?;
         let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
         self.output.show_rows(&faults, headings, row)?;
         Ok(ExitCode::SUCCESS)
@@ -223,8 +218,11 @@ impl RemoveFault {
         if self.fault.is_none() && !self.all {
             bail!("name a fault, or --all");
         }
-        let remove = FaultRequest::Remove { id: self.fault };
-        let answer = ask(&self.server.find()?, &ControlRequest::Fault(remove))?;
-        show_removed(&answer, self.output)
+        let control = self.server.find()?;
+        let removed = match self.fault {
+            Some(id) => ask(&control, &RemoveOne { id })?,
+            None => ask(&control, &RemoveAll {})?,
+        };
+        show_removed(&removed, self.output)
     }
 }

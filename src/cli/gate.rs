@@ -8,15 +8,15 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Socket, ask, unexpected};
+use super::locate::{Socket, ask};
 use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::{self, Output};
 use super::time::duration;
-use crate::api::control::controls::{GateEntry, GateRequest};
-use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
-
-/// How long one question waits; the next follows.
-const WAIT_MS: u64 = 1_000;
+use crate::api::control::controls::{
+    GateEntry, GateList, GetGates, NewGate, ReleaseGates, RemoveGate as RemoveOne,
+    RemoveGates as RemoveAll, WaitAtGate, Waiting, Went,
+};
+use crate::api::{ClientError, WAIT_MAX};
 
 const EXAMPLE: &str = "\
 Example:
@@ -106,7 +106,7 @@ struct Wait {
 
     /// How many requests
     #[arg(long, value_name = "N", default_value_t = 1, env = "LATCHFS_COUNT")]
-    count: usize,
+    count: u32,
 
     /// For how long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
@@ -135,7 +135,7 @@ struct Release {
 
     /// Release only the first N [default: all]
     #[arg(long, value_name = "N", env = "LATCHFS_COUNT")]
-    count: Option<usize>,
+    count: Option<u64>,
 
     #[command(flatten)]
     output: Output,
@@ -182,23 +182,20 @@ impl AddGate {
             At::Checked => "checked",
             At::Committed => "committed",
         };
-        let request = GateRequest::Add {
-            requests: self.matching.requests()?,
-            at: at.to_owned(),
+        let gate = NewGate {
+            at: Some(at.to_owned()),
             times: self.times,
             limit_ms: Some(u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX)),
+            ..NewGate::new(self.matching.requests()?)
         };
-        let answer = ask(&self.server.find()?, &ControlRequest::Gate(request))?;
-        show_added(&answer, "gate", self.output)
+        let added = ask(&self.server.find()?, &gate)?;
+        show_added(added.gate, "gate", self.output)
     }
 }
 
 impl ListGates {
     fn run(&self) -> Result<ExitCode> {
-        let gates = match ask(&self.server.find()?, &ControlRequest::Gate(GateRequest::List {}))? {
-            ControlAnswer::Gates { gates } => gates,
-            other => return Err(unexpected(&other)),
-        };
+        let GateList { gates } = ask(&self.server.find()?, &GetGates {})?;
         let rows: Vec<_> = gates.iter().flat_map(rows).collect();
         if self.output.json {
             self.output.show(&gates, String::new)?;
@@ -232,25 +229,27 @@ fn rows(gate: &GateEntry) -> Vec<[String; 6]> {
 
 impl Wait {
     fn run(&self) -> Result<ExitCode> {
-        let mut server = ControlClient::connect(&self.server.find()?)?;
+        let control = self.server.find()?;
         let began = Instant::now();
         loop {
             let left = self.within.saturating_sub(began.elapsed());
-            let wait_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).min(WAIT_MS);
-            let wait = GateRequest::Wait { id: self.gate, count: self.count, wait_ms };
-            let waiting = match super::locate::answered(server.ask(&ControlRequest::Gate(wait))?)? {
-                ControlAnswer::Counted { count } => count,
-                other => return Err(unexpected(&other)),
-            };
-            if waiting >= self.count {
-                self.output.show(&json!({ "waiting": waiting }), String::new)?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            if left.is_zero() {
-                let text =
-                    format!("{waiting} of {} requests wait at gate {}", self.count, self.gate);
-                out::complain_of(&text, "timeout");
-                return Ok(ExitCode::from(EXIT_DIFFERENT));
+            let timeout_ms = u64::try_from(left.min(WAIT_MAX).as_millis()).ok();
+            let wait = WaitAtGate { id: self.gate, count: Some(self.count), timeout_ms };
+            match ask(&control, &wait) {
+                Ok(waiting @ Waiting { .. }) => {
+                    self.output.show(&waiting, String::new)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                Err(error) => match error.downcast_ref() {
+                    Some(ClientError::Failed(failed)) if failed.kind == "timeout" => {
+                        if left <= WAIT_MAX {
+                            let text = failed.message.split(" after ").next().unwrap_or_default();
+                            out::complain_of(text, "timeout");
+                            return Ok(ExitCode::from(EXIT_DIFFERENT));
+                        }
+                    }
+                    _ => return Err(error),
+                },
             }
         }
     }
@@ -258,12 +257,9 @@ impl Wait {
 
 impl Release {
     fn run(&self) -> Result<ExitCode> {
-        let (id, request, count) = (self.gate, self.request, self.count);
-        let release = GateRequest::Release { id, request, count };
-        let count = match ask(&self.server.find()?, &ControlRequest::Gate(release))? {
-            ControlAnswer::Counted { count } => count,
-            other => return Err(unexpected(&other)),
-        };
+        let (gate, request, count) = (self.gate, self.request, self.count);
+        let release = ReleaseGates { gate, request, count };
+        let Went { released: count } = ask(&self.server.find()?, &release)?;
         self.output.show(&json!({ "released": count }), || format!("{count}\n"))?;
         Ok(if count > 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
@@ -274,10 +270,11 @@ impl RemoveGate {
         if self.gate.is_none() && !self.all {
             bail!("name a gate, or --all");
         }
-        let answer = ask(
-            &self.server.find()?,
-            &ControlRequest::Gate(GateRequest::Remove { id: self.gate }),
-        )?;
-        show_removed(&answer, self.output)
+        let control = self.server.find()?;
+        let removed = match self.gate {
+            Some(id) => ask(&control, &RemoveOne { id })?,
+            None => ask(&control, &RemoveAll {})?,
+        };
+        show_removed(&removed, self.output)
     }
 }

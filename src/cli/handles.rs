@@ -8,11 +8,11 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{AccountNames, LocatedFile, Where, refused, unexpected};
+use super::locate::{AccountNames, LocatedFile, Where, refused};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
-use crate::api::control::protocol::HandleRow;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::looks::{CloseHandles, Closed, GetHandles, HandleList};
+use crate::api::control::rows::HandleRow;
 
 /// Show who has what open
 ///
@@ -45,29 +45,30 @@ impl Handles {
             None => self.server.everything()?,
         };
         let path = self.path.as_ref().map(|_| target.path.clone());
-        let share_name = target.share_name.clone();
-        let request = ControlRequest::Handles { share_name, path, recursive: self.recursive };
-        match target.ask(&request)? {
-            ControlAnswer::Handles { handles, left_out } => {
-                let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
-                let accounts = target.accounts()?;
-                self.output.show_rows(&handles, headings, |handle| row(handle, &accounts))?;
-                if handles.is_empty() && self.path.is_none() && !self.output.json {
-                    let hint = accounts.hint(target.account.as_deref());
-                    if let Some(hint) = hint {
-                        eprintln!("latchfs: {hint}");
-                    }
-                }
-                if handles.is_empty() && !self.recursive {
-                    self.hint(&target)?;
-                }
-                if left_out > 0 {
-                    eprintln!("latchfs: {left_out} more are not shown: name a path");
-                }
-                Ok(ExitCode::SUCCESS)
+        let share = target.share_name.clone();
+        let wanted = GetHandles { share, path, recursive: self.recursive };
+        let HandleList { handles, left_out } = match target.ask(&wanted) {
+            Ok(found) => found,
+            Err(error) => {
+                return refused(self.path.as_deref().unwrap_or(Path::new(".")).display(), error);
             }
-            other => refused(self.path.as_deref().unwrap_or(Path::new(".")).display(), &other),
+        };
+        let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
+        let accounts = target.accounts()?;
+        self.output.show_rows(&handles, headings, |handle| row(handle, &accounts))?;
+        if handles.is_empty() && self.path.is_none() && !self.output.json {
+            let hint = accounts.hint(target.account.as_deref());
+            if let Some(hint) = hint {
+                eprintln!("latchfs: {hint}");
+            }
         }
+        if handles.is_empty() && !self.recursive {
+            self.hint(&target)?;
+        }
+        if left_out > 0 {
+            eprintln!("latchfs: {left_out} more are not shown: name a path");
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -75,11 +76,10 @@ impl Handles {
     /// Tells of handles below a directory: of a directory itself nobody has a handle, as a rule.
     fn hint(&self, target: &LocatedFile) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let (share_name, within) = (target.share_name.clone(), Some(target.path.clone()));
-        let request = ControlRequest::Handles { share_name, path: within, recursive: true };
-        if let ControlAnswer::Handles { handles, left_out } = target.ask(&request)?
-            && !handles.is_empty()
-        {
+        let (share, within) = (target.share_name.clone(), Some(target.path.clone()));
+        let wanted = GetHandles { share, path: within, recursive: true };
+        let HandleList { handles, left_out } = target.ask(&wanted)?;
+        if !handles.is_empty() {
             let count = handles.len() as u64 + left_out as u64;
             let path = path.display();
             eprintln!("latchfs: {path} itself is not open; --recursive shows {count} below it");
@@ -131,26 +131,19 @@ impl CloseHandle {
         if self.handle.is_none() && !self.all {
             bail!("name a handle, or --all");
         }
-        let share_name = self.server.share_name.clone();
-        let request =
-            ControlRequest::CloseHandle { share_name, handle: self.handle, all: self.all };
+        let share = self.server.share_name.clone();
         let target = self.server.everything()?;
-        match target.ask(&request)? {
-            ControlAnswer::Closed { closed } => {
-                let words =
-                    || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
-                self.output.show(&json!({ "closed": closed }), words)?;
-                if closed == 0 {
-                    let hint = target.accounts()?.hint(target.account.as_deref());
-                    let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-                    let message = "no such handle is open: `latchfs handles` lists them";
-                    out::complain(&format!("{message}{hint}"), None);
-                    return Ok(ExitCode::from(EXIT_DIFFERENT));
-                }
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
+        let Closed { closed } = target.ask(&CloseHandles { share, handle: self.handle })?;
+        let words = || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
+        self.output.show(&json!({ "closed": closed }), words)?;
+        if closed == 0 {
+            let hint = target.accounts()?.hint(target.account.as_deref());
+            let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            let message = "no such handle is open: `latchfs handles` lists them";
+            out::complain(&format!("{message}{hint}"), None);
+            return Ok(ExitCode::from(EXIT_DIFFERENT));
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

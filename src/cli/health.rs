@@ -11,10 +11,10 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 
-use super::locate::{self, Socket, unexpected};
+use super::locate::{self, Socket};
 use super::out::Output;
 use super::{AGENT, EXIT_DIFFERENT};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::looks::GetStatus;
 use crate::http::client::HttpClient;
 use crate::http::frame::asked_at;
 use crate::server::ListenAddress;
@@ -64,10 +64,7 @@ impl Health {
             Some(_) => return Ok(None),
             None => {}
         }
-        let status = match locate::ask(&self.server.find()?, &ControlRequest::Status {})? {
-            ControlAnswer::Status(status) => status,
-            other => return Err(unexpected(&other)),
-        };
+        let status = locate::ask(&self.server.find()?, &GetStatus {})?;
         status.admin.map(|url| address_of(&url)).transpose()
     }
 }

@@ -4,16 +4,16 @@
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{AccountOf, refused, unexpected};
+use super::locate::{AccountOf, refused};
 use super::out::{Output, printable};
 use crate::api::control::address::ObjectAddress;
-use crate::api::control::objects::{ChangeRow, ObjectState};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::looks::{Explanation, GetWhy};
+use crate::api::control::objects::{self, ChangeRow, GetHistory, ObjectState};
 
 const EXAMPLE: &str = "\
 Example:
@@ -47,11 +47,8 @@ pub struct History {
 impl History {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
-        let changes =
-            match self.server.ask(&ControlRequest::History { object: self.object.clone() })? {
-                ControlAnswer::History { changes } => changes,
-                other => return Err(unexpected(&other)),
-            };
+        let objects::History { changes } =
+            self.server.ask(&GetHistory { object: self.object.clone() })?;
         let latest = &changes[changes.len().saturating_sub(self.last)..];
         let headings =
             ["TIME", "OBJECT", "OPERATION", "CLIENT REQUEST", "USER AGENT", "ADDRESS", "ETAG"];
@@ -89,9 +86,10 @@ fn row(change: &ChangeRow) -> [String; 7] {
 
 /// Says what stands in the way of an object, and who changed it.
 pub fn why(object: &ObjectAddress, output: Output, server: &AccountOf) -> Result<ExitCode> {
-    let told = match server.ask(&ControlRequest::WhyObject { object: object.to_string() })? {
-        ControlAnswer::Object(told) => told,
-        other => return refused(object, &other),
+    let told = match server.ask(&GetWhy { object: object.to_string() }) {
+        Ok(Explanation::Object(told)) => told,
+        Ok(Explanation::File(_)) => bail!("the server answered about a file"),
+        Err(error) => return refused(object, error),
     };
     output.show(&told, || words(&told))?;
     Ok(if told.in_the_way.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })

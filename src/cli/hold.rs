@@ -5,18 +5,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::locate::{Where, answered, refused, unexpected};
+use super::locate::{Where, refused};
 use super::time::duration;
 use super::{EXIT_CLOSED, input, out};
-use crate::api::control::{ClientError, ControlAnswer, ControlClient, ControlRequest, protocol};
+use crate::api::calls::{Release, Released};
+use crate::api::control::holds::{HoldOptions, disposition, read_access, read_share_mode};
+use crate::api::control::rows::HoldRow;
+use crate::api::{ApiClient, ClientError};
 
 /// Hold a file open with an access and a share mode
 ///
@@ -59,63 +62,75 @@ pub struct HoldCommand {
     server: Where,
 }
 
-/// How long one look at the hold takes while nothing happens: a bound on how late an end is
-/// noticed.
-const LOOK: Duration = Duration::from_millis(50);
+/// The end of a hold.
+enum End {
+    /// A signal, or the end of standard input.
+    Wanted,
+    /// The server ended the answer.
+    ByServer,
+}
 
 impl HoldCommand {
     /// Holds it.
     pub fn run(&self) -> Result<ExitCode> {
+        let access = read_access(&self.access).map_err(Error::msg)?;
+        let share_mode = read_share_mode(&self.share).map_err(Error::msg)?;
+        let disposition = disposition::read(&self.disposition).map_err(Error::msg)?;
         // Before the open, so that no signal finds an open and nobody to close it.
         let (ends, end) = channel();
         watch_signals(ends.clone())?;
         let target = self.server.target(&self.path)?;
-        let mut server = target.connect()?;
-        let request = ControlRequest::Hold(protocol::HoldRequest {
-            share_name: target.share_name,
-            path: target.path,
-            access: self.access.clone(),
-            share_mode: self.share.clone(),
-            disposition: Some(self.disposition.clone()),
+        let server = target.client();
+        let wanted = HoldOptions {
+            share: target.share_name,
+            access,
+            share_mode,
+            disposition,
             delete_on_close: self.delete_on_close,
-            locks: Vec::new(),
-        });
-        let held = match answered(server.ask(&request)?)? {
-            ControlAnswer::Held(held) => held,
-            other => return refused(self.path.display(), &other),
+            while_connected: true,
+            ..HoldOptions::new("", target.path)
         };
+        let mut answer = match server.open(&wanted) {
+            Ok(answer) => answer,
+            Err(error) => return refused(self.path.display(), error.into()),
+        };
+        let held: HoldRow = answer.first()?;
         out::print(&(serde_json::to_string(&held)? + "\n"))?;
         if let Some(input) = input::pipe() {
+            let ends = ends.clone();
             input::watch(input, move || {
                 // The receiver goes with the process.
-                let _ = ends.send(());
+                let _ = ends.send(End::Wanted);
             })?;
         }
-        self.wait(&mut server, held.handle, &end)
+        thread::spawn(move || {
+            answer.wait_for_end();
+            let _ = ends.send(End::ByServer);
+        });
+        self.wait(&server, &held, &end)
     }
 
     /// Waits for an end, then closes: when this returns, the server has closed the handle.
-    fn wait(
-        &self,
-        server: &mut ControlClient,
-        handle: u64,
-        end: &Receiver<()>,
-    ) -> Result<ExitCode> {
-        let began = Instant::now();
-        while end.try_recv().is_err() {
-            let left = self.time.map_or(LOOK, |time| time.saturating_sub(began.elapsed()));
-            if left.is_zero() {
-                break;
+    fn wait(&self, server: &ApiClient, held: &HoldRow, end: &Receiver<End>) -> Result<ExitCode> {
+        let ended = match self.time {
+            // An error says that the time is over.
+            Some(time) => end.recv_timeout(time).unwrap_or(End::Wanted),
+            None => end.recv()?,
+        };
+        let HoldRow { handle, share_name, .. } = held;
+        let release = Release { handle: *handle, share: Some(share_name.clone()) };
+        match (ended, server.ask(&release)) {
+            (End::Wanted, Ok(Released { open: true })) => Ok(ExitCode::SUCCESS),
+            // A hold that the server ended is gone with its answer.
+            (_, Ok(_)) => Ok(closed_by_force(*handle)),
+            (_, Err(ClientError::Failed(failed))) if failed.kind == "not_found" => {
+                Ok(closed_by_force(*handle))
             }
-            let wait_ms = u64::try_from(left.min(LOOK).as_millis())?;
-            if !is_open(server, &ControlRequest::Holding { handle, wait_ms })? {
-                return Ok(closed_by_force(handle));
+            (_, Err(ClientError::Gone | ClientError::Io(_) | ClientError::NoServer { .. })) => {
+                bail!("the server has stopped, and with it the hold")
             }
+            (_, Err(error)) => Err(error.into()),
         }
-        if is_open(server, &ControlRequest::Release { handle })? {
-            return Ok(ExitCode::SUCCESS);
-        }
-        Ok(closed_by_force(handle))
     }
 }
 
@@ -124,26 +139,13 @@ fn closed_by_force(handle: u64) -> ExitCode {
     ExitCode::from(EXIT_CLOSED)
 }
 
-fn is_open(server: &mut ControlClient, request: &ControlRequest) -> Result<bool> {
-    let answer = match server.ask(request) {
-        Err(ClientError::Gone | ClientError::Io(_)) => {
-            bail!("the server has stopped, and with it the hold")
-        }
-        answer => answered(answer?)?,
-    };
-    match answer {
-        ControlAnswer::Holding { open } => Ok(open),
-        other => Err(unexpected(&other)),
-    }
-}
-
 /// Tells of the signals that end a command.
-fn watch_signals(ends: Sender<()>) -> Result<()> {
+fn watch_signals(ends: Sender<End>) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
         for _ in signals.forever() {
             // The receiver goes with the process.
-            let _ = ends.send(());
+            let _ = ends.send(End::Wanted);
         }
     });
     Ok(())

@@ -5,13 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, object, refused};
 use super::out::{self, Output};
-use crate::api::control::address::ObjectAddress;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::object_lease::{BreakLease, GetLease, LeaseBroken, LeaseShown};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
@@ -79,32 +77,26 @@ impl LeaseCommand {
 impl ShowLease {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
-        if let Some(object) = path.and_then(object) {
-            return self.of_object(&object);
-        }
-        let target = self.server.target_or_share(path)?;
-        let (share_name, within) = (target.share_name.clone(), target.path.clone());
-        match target.ask(&ControlRequest::Lease { share_name, path: within })? {
-            ControlAnswer::Lease(told) => {
+        let shown = if let Some(object) = path.and_then(object) {
+            self.server.of.ask(&GetLease { object: object.to_string() })
+        } else {
+            let target = self.server.target_or_share(path)?;
+            target.ask(&GetLease { object: target.object() })
+        };
+        let shown = match shown {
+            Ok(shown) => shown,
+            Err(error) => return refused(name(path), error),
+        };
+        self.output.show(&shown, || match &shown {
+            LeaseShown::File(told) => {
                 let name = format!("{}:{}", told.share_name, told.path);
-                let words = || words(&name, &told.state, told.duration.as_ref(), told.id.as_ref());
-                self.output.show(&told, words)?;
-                Ok(ExitCode::SUCCESS)
+                words(&name, &told.state, told.duration.as_ref(), told.id.as_ref())
             }
-            other => refused(name(path), &other),
-        }
-    }
-
-    fn of_object(&self, object: &ObjectAddress) -> Result<ExitCode> {
-        match self.server.of.ask(&ControlRequest::ObjectLease { object: object.to_string() })? {
-            ControlAnswer::ObjectLease(told) => {
-                let name = &told.object;
-                let words = || words(name, &told.state, told.duration.as_ref(), told.id.as_ref());
-                self.output.show(&told, words)?;
-                Ok(ExitCode::SUCCESS)
+            LeaseShown::Object(told) => {
+                words(&told.object, &told.state, told.duration.as_ref(), told.id.as_ref())
             }
-            other => refused(object, &other),
-        }
+        })?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -112,29 +104,25 @@ impl Break {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
         let period = self.period;
-        let answer = if let Some(object) = path.and_then(object) {
-            let object = object.to_string();
-            self.server.of.ask(&ControlRequest::BreakObjectLease { object, period })?
+        let broken = if let Some(object) = path.and_then(object) {
+            self.server.of.ask(&BreakLease { object: object.to_string(), period })
         } else {
             let target = self.server.target_or_share(path)?;
-            let (share_name, within) = (target.share_name.clone(), target.path.clone());
-            target.ask(&ControlRequest::BreakLease { share_name, path: within, period })?
+            target.ask(&BreakLease { object: target.object(), period })
         };
-        match answer {
-            ControlAnswer::LeaseBroken { was_leased, seconds } => {
-                let answer = json!({ "was_leased": was_leased, "seconds": seconds });
-                self.output.show(&answer, || match seconds {
-                    0 => String::new(),
-                    seconds => format!("the lease ends in {seconds} s\n"),
-                })?;
-                if was_leased {
-                    return Ok(ExitCode::SUCCESS);
-                }
-                out::complain(&format!("{} is not leased", name(path)), None);
-                Ok(ExitCode::from(EXIT_DIFFERENT))
-            }
-            other => refused(name(path), &other),
+        let broken @ LeaseBroken { was_leased, seconds } = match broken {
+            Ok(broken) => broken,
+            Err(error) => return refused(name(path), error),
+        };
+        self.output.show(&broken, || match seconds {
+            0 => String::new(),
+            seconds => format!("the lease ends in {seconds} s\n"),
+        })?;
+        if was_leased {
+            return Ok(ExitCode::SUCCESS);
         }
+        out::complain(&format!("{} is not leased", name(path)), None);
+        Ok(ExitCode::from(EXIT_DIFFERENT))
     }
 }
 

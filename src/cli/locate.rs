@@ -20,9 +20,11 @@ use clap::Args;
 
 use super::out::Output;
 use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
-use super::{EXIT_BUSY, EXIT_FAILED, out};
+use super::{EXIT_BUSY, EXIT_FAILED, out, time};
+use crate::api::calls::Call;
 use crate::api::control::address::{ObjectAddress, PrintedFile};
-use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
+use crate::api::control::looks::GetStatus;
+use crate::api::{ApiClient, ClientError};
 use crate::file::mount::mounts;
 use crate::file::rules::name::is_share_name;
 use crate::rules::service::ServiceKind;
@@ -96,22 +98,27 @@ pub struct LocatedFile {
 }
 
 impl LocatedFile {
-    /// A connection to the server, about the account.
-    pub fn connect(&self) -> Result<ControlClient> {
-        Ok(ControlClient::connect(&self.control)?.of_account(self.account.as_deref()))
+    /// A client of the server, about the account.
+    pub fn client(&self) -> ApiClient {
+        ApiClient::new(&self.control).of_account(self.account.as_deref())
     }
 
-    /// Asks the server once. A failure is an error; a refusal is an answer.
-    pub fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer> {
-        answered(self.connect()?.ask(request)?)
+    /// Asks the server. [`refused`] tells of a refusal.
+    pub fn ask<C: Call>(&self, call: &C) -> Result<C::Answer> {
+        Ok(self.client().ask(call)?)
+    }
+
+    /// The file as the API names it.
+    pub fn object(&self) -> String {
+        match (&self.share_name, self.path.trim_matches('/')) {
+            (Some(share), path) => format!("file:{share}/{path}"),
+            (None, _) => "share:".to_owned(),
+        }
     }
 
     /// The accounts of the server.
     pub fn accounts(&self) -> Result<AccountNames> {
-        match answered(self.connect()?.ask(&ControlRequest::Status {})?)? {
-            ControlAnswer::Status(status) => Ok(AccountNames(status.accounts)),
-            other => Err(unexpected(&other)),
-        }
+        Ok(AccountNames(self.ask(&GetStatus {})?.accounts))
     }
 }
 
@@ -246,10 +253,10 @@ impl AccountOf {
         Ok(there.or_else(|| self.account.clone()))
     }
 
-    /// Asks the server once, about the account.
-    pub fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer> {
-        let client = ControlClient::connect(&self.server.find()?)?;
-        answered(client.of_account(self.account.as_deref()).ask(request)?)
+    /// Asks the server about the account. [`refused`] tells of a refusal.
+    pub fn ask<C: Call>(&self, call: &C) -> Result<C::Answer> {
+        let client = ApiClient::new(&self.server.find()?);
+        Ok(client.of_account(self.account.as_deref()).ask(call)?)
     }
 }
 
@@ -338,9 +345,8 @@ impl Socket {
                 control_of(&data_directory(&here)).display()
             );
         }
-        let list: Vec<_> =
-            running.iter().map(|server| server.control.display().to_string()).collect();
-        bail!("several servers run: name one with --control: {}", list.join(", "))
+        let list: Vec<_> = running.iter().map(|server| describe(&server.control)).collect();
+        bail!("several servers run: name one with --control:\n{}", list.join("\n"))
     }
 }
 
@@ -397,31 +403,26 @@ pub fn real_path(path: &Path) -> Result<PathBuf> {
     server::real_path(path).with_context(|| path.display().to_string())
 }
 
-/// Asks a server once. A failure is an error; a refusal is an answer.
-pub fn ask(control: &Path, request: &ControlRequest) -> Result<ControlAnswer> {
-    answered(ControlClient::connect(control)?.ask(request)?)
+/// A server in a line: where it is, and what tells it from others.
+fn describe(control: &Path) -> String {
+    let socket = control.display();
+    let Ok(status) = ApiClient::new(control).ask(&GetStatus {}) else { return socket.to_string() };
+    let urls = status.admin.iter().chain(status.endpoints.values());
+    let port = urls.into_iter().next().and_then(|url| url.split('/').nth(2)?.rsplit(':').next());
+    let port = port.map(|port| format!(", port {port}")).unwrap_or_default();
+    let (pid, data, since) = (status.pid, &status.data, time::short(status.uptime_seconds));
+    format!("  {socket}: pid {pid}{port}, {data}, for {since}")
 }
 
-/// Turns a failure into an error.
-pub fn answered(answer: ControlAnswer) -> Result<ControlAnswer> {
-    match answer {
-        ControlAnswer::Failed { message, .. } => bail!(message),
-        answer => Ok(answer),
-    }
+/// Asks a server. [`refused`] tells of a refusal.
+pub fn ask<C: Call>(control: &Path, call: &C) -> Result<C::Answer> {
+    Ok(ApiClient::new(control).ask(call)?)
 }
 
-/// The error for an answer that does not fit the request.
-pub fn unexpected(answer: &ControlAnswer) -> anyhow::Error {
-    match answer {
-        ControlAnswer::Refused(refused) => anyhow!("{}", refused.message),
-        other => anyhow!("the server answered something else: {other:?}"),
-    }
-}
-
-/// The end of a command that got no: why, about `what`, and the exit status that goes with it.
-pub fn refused(what: impl fmt::Display, answer: &ControlAnswer) -> Result<ExitCode> {
-    let ControlAnswer::Refused(refused) = answer else { return Err(unexpected(answer)) };
-    let message = format!("{what}: {}", refused.message);
-    out::complain(&message, Some(refused));
+/// The end of a command that a rule refused: why, about `what`, and the exit status that goes with
+/// it. Any other error stays one.
+pub fn refused(what: impl fmt::Display, error: anyhow::Error) -> Result<ExitCode> {
+    let Some(ClientError::Refused(refused)) = error.downcast_ref() else { return Err(error) };
+    out::complain(&format!("{what}: {}", refused.message), Some(refused));
     Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))
 }

@@ -4,15 +4,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::json;
 
 use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
-use crate::api::control::protocol::{FileExplanation, HandleRow};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::looks::{self, Explanation, GetWhy};
+use crate::api::control::rows::{FileExplanation, HandleRow};
 use crate::journal::json::EventRow;
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
@@ -38,19 +37,17 @@ impl Undelete {
     /// Takes it away.
     pub fn run(&self) -> Result<ExitCode> {
         let target = self.server.target(&self.path)?;
-        let (share_name, path) = (target.share_name.clone(), target.path.clone());
-        match target.ask(&ControlRequest::Undelete { share_name, path })? {
-            ControlAnswer::Undeleted { was_pending } => {
-                self.output.show(&json!({ "was_pending": was_pending }), String::new)?;
-                if was_pending {
-                    return Ok(ExitCode::SUCCESS);
-                }
-                let name = self.path.display();
-                out::complain(&format!("{name} is not marked for deletion"), None);
-                Ok(ExitCode::from(EXIT_DIFFERENT))
-            }
-            other => refused(self.path.display(), &other),
+        let (share, path) = (target.share_name.clone(), target.path.clone());
+        let undeleted = match target.ask(&looks::Undelete { share, path }) {
+            Ok(undeleted) => undeleted,
+            Err(error) => return refused(self.path.display(), error),
+        };
+        self.output.show(&undeleted, String::new)?;
+        if undeleted.was_pending {
+            return Ok(ExitCode::SUCCESS);
         }
+        out::complain(&format!("{} is not marked for deletion", self.path.display()), None);
+        Ok(ExitCode::from(EXIT_DIFFERENT))
     }
 }
 
@@ -87,10 +84,10 @@ impl WhyCommand {
             return history::why(&object, self.output, &self.server.of);
         }
         let target = self.server.target(&self.path)?;
-        let (share_name, path) = (target.share_name.clone(), target.path.clone());
-        let told = match target.ask(&ControlRequest::Why { share_name, path })? {
-            ControlAnswer::Why(told) => told,
-            other => return refused(self.path.display(), &other),
+        let told = match target.ask(&GetWhy { object: target.object() }) {
+            Ok(Explanation::File(told)) => told,
+            Ok(Explanation::Object(_)) => bail!("the server answered about another object"),
+            Err(error) => return refused(self.path.display(), error),
         };
         let accounts = target.accounts()?;
         self.output.show(&told, || words(&told, &accounts))?;

@@ -7,10 +7,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 
-use super::locate::unexpected;
 use super::out::Output;
-use crate::api::control::ControlAnswer;
-use crate::api::control::controls::Requests;
+use crate::api::control::controls::{Removed, Requests};
 
 /// Which requests are meant.
 #[derive(Debug, Clone, Args)]
@@ -72,15 +70,13 @@ pub fn words_of(requests: &Requests) -> (String, String) {
 }
 
 /// Writes the number of the gate or fault that was added; `kind` is the key of the JSON.
-pub fn show_added(answer: &ControlAnswer, kind: &str, output: Output) -> Result<ExitCode> {
-    let ControlAnswer::Added { id } = answer else { return Err(unexpected(answer)) };
+pub fn show_added(id: u64, kind: &str, output: Output) -> Result<ExitCode> {
     output.show(&json!({ kind: id }), || format!("{id}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes how many gates or faults were removed.
-pub fn show_removed(answer: &ControlAnswer, output: Output) -> Result<ExitCode> {
-    let ControlAnswer::Counted { count } = answer else { return Err(unexpected(answer)) };
-    output.show(&json!({ "removed": count }), String::new)?;
+pub fn show_removed(removed: &Removed, output: Output) -> Result<ExitCode> {
+    output.show(removed, String::new)?;
     Ok(ExitCode::SUCCESS)
 }

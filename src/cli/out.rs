@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::table;
-use crate::api::control::protocol::RefusalDetail;
+use crate::api::control::rows::RefusalDetail;
 
 /// In which form a command answers.
 #[derive(Debug, Clone, Copy, Default, Args)]

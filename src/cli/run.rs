@@ -12,8 +12,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
-use super::locate::{AccountOf, Socket, Where, answered, real_path};
-use crate::api::control::{ControlClient, ControlRequest};
+use super::locate::{AccountOf, Socket, Where, real_path};
+use crate::api::ApiClient;
+use crate::api::calls::{RunStarted, StartRun};
 
 /// Exit status: the command was not found, as a shell has it.
 const EXIT_NOT_FOUND: u8 = 127;
@@ -52,9 +53,10 @@ impl RunCommand {
             Some(mount) => server.target(mount)?.control,
             None => server.socket()?,
         };
-        // The policy is the tree's of this process, and ends with this connection.
-        let mut server = ControlClient::connect(&control)?;
-        answered(server.ask(&ControlRequest::RunStart { share_mode: self.share.clone(), mount })?)?;
+        // The policy is the tree's of this process, and ends with this answer.
+        let start = StartRun { share_mode: self.share.clone(), mount };
+        let mut policy = ApiClient::new(&control).open(&start)?;
+        let RunStarted { .. } = policy.first()?;
         // What the tree orphans stays ours, so that it is still covered.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .context("becoming the parent of orphans")?;
@@ -74,7 +76,7 @@ impl RunCommand {
         let pid = pid.context("the command has no process id")?;
         pass_on(signals, pid);
         let status = wait_for(pid)?;
-        drop(server);
+        drop(policy);
         Ok(ExitCode::from(exit_code(status)))
     }
 }

@@ -11,13 +11,13 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::json;
 
 use super::connection::of_server;
-use super::locate::{LocatedFile, Where, ask, object, unexpected};
+use super::locate::{LocatedFile, Where, ask, object};
 use super::out::Output;
 use super::storage::UNRESERVED;
 use super::time::duration;
 use crate::api::control::address::ObjectAddress;
-use crate::api::control::controls::ClockRequest;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::controls::GetClock;
+use crate::api::control::looks::GetStatus;
 use crate::clock::{SystemClock, TimeSource};
 use crate::http::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
 use crate::rules::service::ServiceKind;
@@ -252,18 +252,12 @@ fn trimmed(path: &str) -> String {
 
 /// The time of a server's clock.
 fn now_of(control: &Path) -> Result<Timestamp> {
-    match ask(control, &ControlRequest::Clock(ClockRequest::Show {}))? {
-        ControlAnswer::Clock(state) => time::parse_iso(&state.now).context("the server's clock"),
-        other => Err(unexpected(&other)),
-    }
+    time::parse_iso(&ask(control, &GetClock {})?.now).context("the server's clock")
 }
 
 /// The share that is meant where only one can be.
 fn only_share(control: &Path, account: &str) -> Result<String> {
-    let status = match ask(control, &ControlRequest::Status {})? {
-        ControlAnswer::Status(status) => status,
-        other => return Err(unexpected(&other)),
-    };
+    let status = ask(control, &GetStatus {})?;
     let mut shares = status.shares.into_iter().filter(|share| share.account == account);
     let only = shares.next().filter(|_| shares.next().is_none());
     Ok(only.context("several shares are served: name one, as in NAME:/PATH")?.name)

@@ -11,12 +11,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::clock;
-use super::locate::{ServerByPath, answered, ask, real_path, unexpected};
+use super::locate::{ServerByPath, ask, real_path};
 use super::out::{Output, Paint};
 use super::serve::page_with_token;
+use crate::api::calls::{self, Stop, Stopping};
 use crate::api::control::controls::ClockState;
-use crate::api::control::protocol::ServerStatus;
-use crate::api::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
+use crate::api::control::looks::GetStatus;
+use crate::api::control::rows::ServerStatus;
+use crate::api::{ApiClient, ClientError};
 use crate::file::mount::{clear_dead, mounts};
 use crate::rules::time::parse_iso;
 
@@ -57,11 +59,9 @@ impl Unmount {
         let Some(control) = self.control.clone().or(origin.control) else {
             bail!("the server of {} is unknown: name it with --control", self.path.display());
         };
-        match ControlClient::connect(&control) {
-            Ok(mut server) => {
-                let request = ControlRequest::Unmount { path: path.clone(), lazy: self.lazy };
-                answered(server.ask(&request)?)?;
-            }
+        let unmount = calls::Unmount { path: path.clone(), lazy: self.lazy };
+        match ApiClient::new(&control).ask(&unmount) {
+            Ok(_) => {}
             Err(ClientError::NoServer { .. }) => clear(&path)?,
             Err(error) => return Err(error.into()),
         }
@@ -92,10 +92,7 @@ pub struct StatusCommand {
 impl StatusCommand {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
-        let status = match ask(&self.server.find()?, &ControlRequest::Status {})? {
-            ControlAnswer::Status(status) => status,
-            other => return Err(unexpected(&other)),
-        };
+        let status = ask(&self.server.find()?, &GetStatus {})?;
         self.output.show(&status, || words(&status, Paint::of(&io::stdout())))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -156,13 +153,9 @@ pub struct StopCommand {
 impl StopCommand {
     /// Stops it, and returns when it is gone.
     pub fn run(&self) -> Result<ExitCode> {
-        let mut server = ControlClient::connect(&self.server.find()?)?;
-        let pid = match answered(server.ask(&ControlRequest::Status {})?)? {
-            ControlAnswer::Status(status) => status.pid,
-            other => return Err(unexpected(&other)),
-        };
-        answered(server.ask(&ControlRequest::Shutdown {})?)?;
-        server.wait_for_end();
+        let mut answer = ApiClient::new(&self.server.find()?).open(&Stop {})?;
+        let Stopping { stopping: pid } = answer.first()?;
+        answer.wait_for_end();
         // It lets go of its data when it ends, just after its connections.
         let process = PathBuf::from(format!("/proc/{pid}/exe"));
         let end = Instant::now() + STOP_WAIT;

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde::Serialize;
 
-use super::locate::{AccountOf, refused, unexpected};
+use super::locate::{AccountOf, refused};
 use super::out::Output;
-use crate::api::control::protocol::ShareEntry;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::ClientError;
+use crate::api::control::account::{self as api, GetShares, ShareList};
+use crate::api::control::rows::ShareEntry;
 use crate::file::service::ShareDenial;
 
 /// List, make or delete shares
@@ -95,14 +96,14 @@ impl Shares {
             SharesSubcommand::List(list) => list.run(),
             SharesSubcommand::Create(create) => {
                 let (name, quota_gib) = (create.name.clone(), create.quota);
-                let request = ControlRequest::CreateShare { name, quota_gib };
-                ended(&create.server.ask(&request)?, &create.name, create.output, "created")
+                let made = create.server.ask(&api::CreateShare { name, quota_gib });
+                ended(made, &create.name, create.output)
             }
             SharesSubcommand::Delete(delete) => {
                 let (name, snapshots) = (delete.name.clone(), delete.snapshots);
-                let request = ControlRequest::DeleteShare { name, snapshots };
-                let answer = with_hint(delete.server.for_deletion().ask(&request)?);
-                ended(&answer, &delete.name, delete.output, "deleted")
+                let wanted = api::DeleteShare { name, snapshots };
+                let deleted = delete.server.for_deletion().ask(&wanted).map_err(with_hint);
+                ended(deleted, &delete.name, delete.output)
             }
         }
     }
@@ -110,11 +111,7 @@ impl Shares {
 
 impl ListShares {
     fn run(&self) -> Result<ExitCode> {
-        let request = ControlRequest::ListShares { deleted: self.deleted };
-        let shares = match self.server.ask(&request)? {
-            ControlAnswer::Shares { shares } => shares,
-            other => return Err(unexpected(&other)),
-        };
+        let ShareList { shares } = self.server.ask(&GetShares { deleted: self.deleted })?;
         let headings = ["SHARE", "QUOTA GIB", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
         if self.deleted {
             let [name, quota, snapshots, lease, mounts] = headings;
@@ -145,22 +142,22 @@ fn row_with_version(share: &ShareEntry) -> [String; 6] {
     [name, quota, snapshots, lease, mounts, share.deleted.clone().unwrap_or_default()]
 }
 
-/// The answer, with the option that removes what is in the way.
-fn with_hint(mut answer: ControlAnswer) -> ControlAnswer {
-    if let ControlAnswer::Refused(refused) = &mut answer
+/// The error, with the option that removes what is in the way.
+fn with_hint(mut error: anyhow::Error) -> anyhow::Error {
+    if let Some(ClientError::Refused(refused)) = error.downcast_mut()
         && refused.message == ShareDenial::ShareHasSnapshots.to_string()
     {
         refused.message.push_str(" --snapshots deletes them too.");
     }
-    answer
+    error
 }
 
-fn ended(answer: &ControlAnswer, name: &str, output: Output, done: &str) -> Result<ExitCode> {
-    match answer {
-        ControlAnswer::Done {} => {
-            output.show(&json!({ done: name }), String::new)?;
+fn ended(done: Result<impl Serialize>, name: &str, output: Output) -> Result<ExitCode> {
+    match done {
+        Ok(done) => {
+            output.show(&done, String::new)?;
             Ok(ExitCode::SUCCESS)
         }
-        other => refused(format!("share {name}"), other),
+        Err(error) => refused(format!("share {name}"), error),
     }
 }

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde::Deserialize;
 
-use super::locate::{LocatedFile, Where, answered, refused};
+use super::locate::{LocatedFile, Where, refused};
 use super::out::Output;
 use super::progress::Moving;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::ClientError;
+use crate::api::control::account::{self as api, GetSnapshots, SnapshotProgress, SnapshotTaken};
 
 /// The form of the argument that names a share.
 const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of the working \
@@ -94,19 +95,34 @@ impl ShareAndOutput {
 impl CreateSnapshot {
     fn run(&self) -> Result<ExitCode> {
         let target = self.common.target()?;
-        let (mut server, share_name) = (target.connect()?, target.share_name);
         let moving = Moving::new("Taking a snapshot");
-        let request = ControlRequest::CreateSnapshot { share_name };
-        let answer = server.ask_and_watch(&request, |files, bytes| moving.at(files, bytes))?;
+        let taken = take(&target, &moving);
         drop(moving);
-        match answered(answer)? {
-            ControlAnswer::Snapshots { share_name, snapshots } => {
-                let stamp = snapshots.first().cloned().unwrap_or_default();
-                let answer = json!({ "share": share_name, "snapshot": stamp });
-                self.common.output.show(&answer, || stamp + "\n")?;
+        match taken {
+            Ok(taken) => {
+                self.common.output.show(&taken, || format!("{}\n", taken.snapshot))?;
                 Ok(ExitCode::SUCCESS)
             }
-            other => refused("snapshot", &other),
+            Err(error) => refused("snapshot", error.into()),
+        }
+    }
+}
+
+/// A line of the answer.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Progress(SnapshotProgress),
+    Taken(SnapshotTaken),
+}
+
+fn take(target: &LocatedFile, moving: &Moving) -> Result<SnapshotTaken, ClientError> {
+    let share = target.share_name.clone();
+    let mut lines = target.client().open(&api::CreateSnapshot { share })?;
+    loop {
+        match lines.first()? {
+            Line::Progress(SnapshotProgress { files, bytes }) => moving.at(files, bytes),
+            Line::Taken(taken) => return Ok(taken),
         }
     }
 }
@@ -114,29 +130,25 @@ impl CreateSnapshot {
 impl ListSnapshots {
     fn run(&self) -> Result<ExitCode> {
         let target = self.common.target()?;
-        let share_name = target.share_name.clone();
-        match target.ask(&ControlRequest::ListSnapshots { share_name })? {
-            ControlAnswer::Snapshots { snapshots, .. } => {
-                self.common.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => refused("snapshots", &other),
-        }
+        let listed = match target.ask(&GetSnapshots { share: target.share_name.clone() }) {
+            Ok(listed) => listed.snapshots,
+            Err(error) => return refused("snapshots", error),
+        };
+        self.common.output.show_rows(&listed, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 impl DeleteSnapshot {
     fn run(&self) -> Result<ExitCode> {
         let target = self.common.target()?;
-        let share_name = target.share_name.clone();
-        let request =
-            ControlRequest::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
-        match target.ask(&request)? {
-            ControlAnswer::Done {} => {
-                self.common.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
+        let (snapshot, share) = (self.timestamp.clone(), target.share_name.clone());
+        match target.ask(&api::DeleteSnapshot { snapshot, share }) {
+            Ok(deleted) => {
+                self.common.output.show(&deleted, String::new)?;
                 Ok(ExitCode::SUCCESS)
             }
-            other => refused(&self.timestamp, &other),
+            Err(error) => refused(&self.timestamp, error),
         }
     }
 }

@@ -4,12 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::locate::{ServerAndOutput, ask, unexpected};
+use super::locate::{ServerAndOutput, ask};
 use super::table;
-use crate::api::control::states::{StateEntry, StateRequest};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::states::{self as api, StateEntry};
 
 const EXAMPLE: &str = "\
 Example:
@@ -112,45 +111,31 @@ impl StateCommand {
             StateSubcommand::Restore(_) | StateSubcommand::Reset(_) => common.server.for_deletion(),
             _ => common.server.clone(),
         };
-        let answer = ask(&server.find()?, &ControlRequest::State(self.request()))?;
-        let (value, words) = match (&self.command, answer) {
-            (StateSubcommand::Save(_), ControlAnswer::States { states }) => saved(&states),
-            (StateSubcommand::List(_), ControlAnswer::States { states }) => {
+        let control = server.find()?;
+        let (value, words) = match &self.command {
+            StateSubcommand::Save(Save { name, .. }) => {
+                let saved = ask(&control, &api::SaveState { name: name.clone() })?;
+                (json!(saved), format!("all data is saved as {}\n", saved.name))
+            }
+            StateSubcommand::List(_) => {
+                let api::StateList { states } = ask(&control, &api::GetStates {})?;
                 (json!(states), lines(&states))
             }
-            (StateSubcommand::Restore(RestoreState { name, .. }), ControlAnswer::Done {}) => {
-                (json!({ "restored": name }), format!("all data is that of state {name}\n"))
+            StateSubcommand::Restore(RestoreState { name, .. }) => {
+                let done = ask(&control, &api::RestoreState { name: name.clone() })?;
+                (json!(done), format!("all data is that of state {name}\n"))
             }
-            (StateSubcommand::Delete(DeleteState { name, .. }), ControlAnswer::Done {}) => {
-                (json!({ "deleted": name }), format!("state {name} was deleted\n"))
+            StateSubcommand::Delete(DeleteState { name, .. }) => {
+                let done = ask(&control, &api::DeleteState { name: name.clone() })?;
+                (json!(done), format!("state {name} was deleted\n"))
             }
-            (StateSubcommand::Reset(_), ControlAnswer::Done {}) => {
-                (json!({ "reset": true }), "everything was removed\n".to_owned())
+            StateSubcommand::Reset(_) => {
+                (json!(ask(&control, &api::Reset {})?), "everything was removed\n".to_owned())
             }
-            (_, other) => return Err(unexpected(&other)),
         };
         common.output.show(&value, || words)?;
         Ok(ExitCode::SUCCESS)
     }
-
-    fn request(&self) -> StateRequest {
-        match &self.command {
-            StateSubcommand::Save(Save { name, .. }) => StateRequest::Save { name: name.clone() },
-            StateSubcommand::Restore(RestoreState { name, .. }) => {
-                StateRequest::Restore { name: name.clone() }
-            }
-            StateSubcommand::List(_) => StateRequest::List {},
-            StateSubcommand::Delete(DeleteState { name, .. }) => {
-                StateRequest::Delete { name: name.clone() }
-            }
-            StateSubcommand::Reset(_) => StateRequest::Reset {},
-        }
-    }
-}
-
-fn saved(states: &[StateEntry]) -> (Value, String) {
-    let words = states.iter().map(|state| format!("all data is saved as {}\n", state.name));
-    (json!(states.first()), words.collect())
 }
 
 fn lines(states: &[StateEntry]) -> String {

@@ -3,6 +3,7 @@
 //!
 //! Which rows are kept, and in which order, is decided in [`super::ring`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -38,7 +39,7 @@ pub const KINDS: [&str; 19] = [
 ];
 
 /// One row of the journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRow {
     /// Its number, from 1 in each run of the server.
     pub seq: u64,
@@ -62,7 +63,7 @@ pub struct EventRow {
 }
 
 /// A page of rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventPage {
     /// The events, oldest first.
     pub events: Vec<EventRow>,

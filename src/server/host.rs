@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
-use crate::api::control::protocol::ConnectionInfo;
+use crate::api::control::rows::ConnectionInfo;
 use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving};
 use crate::bench::States;
 use crate::bench::controls::Point;

@@ -15,7 +15,6 @@
 //!   mount_points    the mount points of shares
 //!   mounts          the mounts
 //!   host            what clients of the control socket and the HTTP API can ask of the server
-//!   hold            a file that is held open for a test
 //!   event_file      events as lines of a file
 //!   files           files that are replaced as a whole, for readers in other processes
 //!   admin           the admin address: page, HTTP API, metrics
@@ -35,7 +34,6 @@ mod event_file;
 #[cfg(any(feature = "cli", feature = "tls"))]
 pub(crate) mod files;
 mod health;
-mod hold;
 mod host;
 mod listeners;
 mod memory;
@@ -47,10 +45,10 @@ pub(crate) mod service_properties;
 mod services;
 mod tls;
 
+pub use crate::api::control::holds::{Hold, HoldError, HoldOptions};
 pub use account::{Account, AccountOptions, Accounts};
 pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, ServiceAddresses, address_of};
 pub use error::StartError;
-pub use hold::{Hold, HoldError, HoldOptions};
 pub use listeners::{ListenOptions, Listeners};
 pub use mount_points::{MountPoint, real_path};
 pub use options::{Builder, Data, EventOptions, FillProgress, Seed, SeedInto, ServerOptions};

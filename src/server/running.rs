@@ -13,7 +13,6 @@ use super::admin::AdminStart;
 use super::data::{self, OpenedData};
 use super::error::StartError;
 use super::event_file::{self, EventFile, OpenedEventFile};
-use super::hold::{Hold, HoldError, HoldOptions};
 use super::host::{Host, connections};
 use super::listeners::Listeners;
 use super::memory::Memory;
@@ -21,6 +20,9 @@ use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::api::ApiServer;
+use crate::api::calls::ApiFailure;
+use crate::api::control::holds::{Hold, HoldError, HoldOptions};
+use crate::api::control::session::Session;
 use crate::api::control::{About, MountedAt, Serving};
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
@@ -28,6 +30,7 @@ use crate::file::service::shares::Control;
 use crate::http::auth::Credential;
 use crate::net::descriptors;
 use crate::rules::service::ServiceKind;
+use crate::rules::{Client, Owner};
 use crate::server::Accounts;
 
 /// The reason why a server stops.
@@ -184,7 +187,7 @@ impl Server {
         self.listeners().ca_file.as_deref()
     }
 
-    /// The control socket, for `latchfs --control` and [`crate::api::control::ControlClient`].
+    /// The control socket, for `latchfs --control` and [`crate::api::ApiClient`].
     pub fn control(&self) -> PathBuf {
         self.host.control()
     }
@@ -226,7 +229,15 @@ impl Server {
 
     /// Opens a file as a client would and holds it; the hold ends when it is dropped.
     pub fn hold(&self, options: &HoldOptions) -> Result<Hold, HoldError> {
-        Hold::open(&self.host.accounts, options)
+        Hold::of_process(&self.host.accounts, options)
+    }
+
+    /// A request of this process.
+    pub(crate) fn session(&self) -> Result<Session, ApiFailure> {
+        let serving = Arc::clone(&self.host) as Arc<dyn Serving>;
+        let client = Client { session: 1 << 40, name: "this process".to_owned() };
+        let owner = Owner { client: Arc::new(client), pid: std::process::id(), program: None };
+        Session::new(serving, None, owner, true)
     }
 
     /// Removes everything: the server is as after a start with the same options and no data. All
@@ -251,7 +262,7 @@ impl Server {
     }
 
     /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
-    /// [`crate::api::control::ControlRequest::Stream`].
+    /// [`crate::testing::Server::events`].
     pub fn keep_events(&self) {
         self.host.accounts.journal().record_all();
     }

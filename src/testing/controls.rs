@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::{Action, Point, Requests, Server};
-use crate::api::control::controls::{FaultEntry, FaultRequest, GateRequest, point_name};
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::controls::{NewFault, NewGate, point_name};
 use crate::bench::Controls;
 use crate::clock::{ClockChange, TimeSource as _};
 use crate::rules::Timestamp;
@@ -65,13 +64,6 @@ fn requests(operation: String, path: String) -> Requests {
     Requests { operation: Some(operation), path: Some(path), ..Requests::default() }
 }
 
-fn added(answer: &ControlAnswer) -> Result<u64, Error> {
-    match answer {
-        ControlAnswer::Added { id } => Ok(*id),
-        other => Err(Error::unexpected(other)),
-    }
-}
-
 /// A point where requests stop. Removed when dropped; requests that wait then go on.
 #[derive(Debug)]
 pub struct Gate<'a> {
@@ -81,13 +73,13 @@ pub struct Gate<'a> {
 
 impl<'a> Gate<'a> {
     pub(super) fn add(server: &'a Server, options: GateOptions) -> Result<Self, Error> {
-        let request = GateRequest::Add {
-            requests: options.requests,
-            at: point_name(options.at).to_owned(),
+        let gate = NewGate {
+            at: Some(point_name(options.at).to_owned()),
             times: options.times,
             limit_ms: Some(u64::try_from(options.limit.as_millis()).unwrap_or(u64::MAX)),
+            ..NewGate::new(options.requests)
         };
-        let id = added(&server.ask(&ControlRequest::Gate(request))?)?;
+        let id = server.session()?.add_gate(gate)?.gate;
         Ok(Self { controls: server.accounts().controls(), id })
     }
 
@@ -134,8 +126,8 @@ impl<'a> Fault<'a> {
     pub(super) fn add(server: &'a Server, options: FaultOptions) -> Result<Self, Error> {
         let FaultOptions { requests, action, times, chance } = options;
         let (probability, seed) = (chance.map(|(one, _)| one), chance.map(|(_, seed)| seed));
-        let entry = FaultEntry { id: None, requests, action, times, probability, seed, met: 0 };
-        let id = added(&server.ask(&ControlRequest::Fault(FaultRequest::Add(entry)))?)?;
+        let new = NewFault { times, probability, seed, ..NewFault::new(requests, &action) };
+        let id = server.session()?.add_fault(new)?.fault;
         Ok(Self { controls: server.accounts().controls(), id })
     }
 

@@ -1,6 +1,6 @@
 //! The errors between a test and its server.
 
-use crate::api::control::{ClientError, ControlAnswer};
+use crate::api::calls::ApiFailure;
 use crate::clock::SetBack;
 use crate::file::rules::Denial;
 use crate::file::service as file;
@@ -16,9 +16,6 @@ pub enum Error {
     /// A file cannot be opened or held.
     #[error(transparent)]
     Hold(#[from] HoldError),
-    /// The server does not answer.
-    #[error(transparent)]
-    Control(#[from] ClientError),
     /// The clock was to be set back.
     #[error(transparent)]
     SetBack(#[from] SetBack),
@@ -35,12 +32,13 @@ pub enum Error {
     Failed(String),
 }
 
-impl Error {
-    /// An answer that does not fit the request.
-    pub(super) fn unexpected(answer: &ControlAnswer) -> Self {
-        Self::Failed(format!("the server answered {answer:?}"))
+impl From<ApiFailure> for Error {
+    fn from(failure: ApiFailure) -> Self {
+        Self::Failed(failure.message().to_owned())
     }
+}
 
+impl Error {
     /// The rule of the File service that refused; none if the error is another one.
     pub fn denial(&self) -> Option<&Denial> {
         match self {

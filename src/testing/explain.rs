@@ -13,7 +13,7 @@ use super::error::Error;
 use super::{Event, Server, ServiceKind};
 use crate::api::control::address::ObjectAddress;
 use crate::api::control::events::StreamRequest;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::api::control::looks::GetWhy;
 use crate::journal::json::EventPage;
 
 /// The pause between two looks at the stream of events.
@@ -57,7 +57,7 @@ impl Server {
         };
         let mut found = Vec::new();
         loop {
-            let EventPage { events, last, newest, .. } = self.page(&request)?;
+            let EventPage { events, last, newest, .. } = self.session()?.stream(&request);
             found.extend(events);
             request.after = last;
             // A page is bounded; the next one is there already.
@@ -85,28 +85,11 @@ impl Server {
     /// # Ok::<(), latchfs::testing::Error>(())
     /// ```
     pub fn why(&self, target: &str) -> Result<Value, Error> {
-        let request = match ObjectAddress::read(target) {
-            Some(ObjectAddress::File { share, path }) => {
-                ControlRequest::Why { share_name: Some(share), path }
-            }
-            Some(_) => ControlRequest::WhyObject { object: target.to_owned() },
-            None => {
-                let share_name = Some(self.share().to_owned());
-                ControlRequest::Why { share_name, path: target.to_owned() }
-            }
+        let object = match ObjectAddress::read(target) {
+            Some(_) => target.to_owned(),
+            None => format!("file:{}/{target}", self.share()),
         };
-        let told = match self.ask(&request)? {
-            ControlAnswer::Why(why) => serde_json::to_value(why),
-            ControlAnswer::Object(state) => serde_json::to_value(state),
-            other => return Err(Error::unexpected(&other)),
-        };
+        let told = serde_json::to_value(self.session()?.why(GetWhy { object })?);
         told.map_err(|error| Error::Failed(error.to_string()))
-    }
-
-    fn page(&self, request: &StreamRequest) -> Result<EventPage, Error> {
-        match self.ask(&ControlRequest::Stream(request.clone()))? {
-            ControlAnswer::Stream(page) => Ok(page),
-            other => Err(Error::unexpected(&other)),
-        }
     }
 }

@@ -50,6 +50,6 @@ impl Server {
         request.disposition = disposition;
         request.options.directory = directory;
         request.options.non_directory = !directory;
-        Ok(Hold::open_as(share, path, &request)?)
+        Ok(Hold::open_as(share, path, &request, &[])?)
     }
 }

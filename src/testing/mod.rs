@@ -71,7 +71,6 @@ pub use error::Error;
 pub use explain::EventQuery;
 
 pub use crate::api::control::controls::{Action, Requests};
-use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
 pub use crate::bench::controls::Point;
 pub use crate::file::rules::{Access, Denial, ShareMode};
 pub use crate::journal::json::EventRow as Event;
@@ -132,15 +131,6 @@ impl Server {
     /// The clock of the server.
     pub fn clock(&self) -> Clock<'_> {
         Clock::of(self)
-    }
-
-    /// Asks as the command line does.
-    fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer, Error> {
-        match ControlClient::connect(&self.server.control())?.ask(request)? {
-            ControlAnswer::Refused(refused) => Err(Error::Failed(refused.message)),
-            ControlAnswer::Failed { message, .. } => Err(Error::Failed(message)),
-            answer => Ok(answer),
-        }
     }
 }
 

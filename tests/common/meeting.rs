@@ -16,8 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use latchfs::api::control::protocol::{ControlAnswer, ControlRequest, HoldRequest};
-use latchfs::api::control::{ControlClient, RefusalKind};
+use latchfs::api::calls::{Release, Released};
+use latchfs::api::control::RefusalKind;
+use latchfs::api::control::holds::HoldOptions;
+use latchfs::api::control::rows::HoldRow;
+use latchfs::api::{AnswerLines, ApiClient, ClientError};
 use latchfs::client;
 use latchfs::file::rules::{Access, ShareMode};
 use rustix::process::{Pid, Signal};
@@ -103,14 +106,14 @@ impl Meeting {
         self.named(name)
     }
 
-    /// A connection to the control socket.
-    pub fn control(&self) -> ControlClient {
-        ControlClient::connect(Path::new(self.served.told("control"))).unwrap()
+    /// A client of the control socket.
+    pub fn control(&self) -> ApiClient {
+        ApiClient::new(Path::new(self.served.told("control")))
     }
 
-    /// A client that opens as `latchfs hold` does, many times through one connection.
+    /// A client that opens as `latchfs hold` does, many times.
     pub fn holds(&self) -> Holds {
-        Holds(self.control())
+        Holds { client: self.control(), held: Vec::new() }
     }
 
     /// All that List Handles says of a file or directory, and of what is below it.
@@ -152,7 +155,7 @@ impl Meeting {
     ) -> Result<Holder<'_>, i32> {
         let mut holds = self.holds();
         let id = holds.ask(name, access, share, on_close)?;
-        Ok(Holder { at: self, id, kept: Kept::Connection(holds.0) })
+        Ok(Holder { at: self, id, kept: Kept::Holds(holds) })
     }
 }
 
@@ -315,7 +318,7 @@ pub struct Holder<'a> {
 
 enum Kept {
     Descriptor(File),
-    Connection(ControlClient),
+    Holds(#[allow(dead_code, reason = "its drop ends the hold")] Holds),
 }
 
 impl Holder<'_> {
@@ -338,7 +341,11 @@ impl Holder<'_> {
 }
 
 /// A client with holds of files. Each gives its handle, or the errno of the refusal.
-pub struct Holds(ControlClient);
+pub struct Holds {
+    client: ApiClient,
+    /// The answers that go on as long as their holds.
+    held: Vec<(u64, AnswerLines)>,
+}
 
 impl Holds {
     pub fn open(&mut self, name: &str, access: &str, share: &str) -> Result<u64, i32> {
@@ -347,24 +354,28 @@ impl Holds {
 
     #[track_caller]
     pub fn close(&mut self, handle: u64) {
-        let answer = self.0.ask(&ControlRequest::Release { handle }).unwrap();
-        assert_eq!(answer, ControlAnswer::Holding { open: true });
+        let release = Release { handle, share: Some("share".into()) };
+        let Released { open } = self.client.ask(&release).unwrap();
+        assert!(open);
+        self.held.retain(|(held, _)| *held != handle);
     }
 
     fn ask(&mut self, name: &str, access: &str, share: &str, on_close: bool) -> Result<u64, i32> {
-        let hold = HoldRequest {
-            share_name: Some("share".into()),
-            path: name.into(),
-            access: access.into(),
-            share_mode: share.into(),
-            disposition: None,
+        let hold = HoldOptions {
+            access: Access::parse(access).unwrap(),
+            share_mode: ShareMode::parse(share).unwrap(),
             delete_on_close: on_close,
-            locks: Vec::new(),
+            while_connected: true,
+            ..HoldOptions::new("share", name)
         };
-        match self.0.ask(&ControlRequest::Hold(hold)).unwrap() {
-            ControlAnswer::Held(granted) => Ok(granted.handle),
-            ControlAnswer::Refused(refused) => Err(errno_of(refused.kind)),
-            other => panic!("{other:?}"),
+        match self.client.open(&hold) {
+            Ok(mut answer) => {
+                let HoldRow { handle, .. } = answer.first().unwrap();
+                self.held.push((handle, answer));
+                Ok(handle)
+            }
+            Err(ClientError::Refused(refused)) => Err(errno_of(refused.kind)),
+            Err(other) => panic!("{other:?}"),
         }
     }
 }

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use latchfs::api::control::read_request;
+use latchfs::api::calls;
 use latchfs::file::store::share::Record;
 use latchfs::http::frame::any_input;
 
 type Target = (&'static str, fn(&[u8]));
 
 const TARGETS: &[Target] = &[
-    ("control", |bytes| drop(read_request(bytes))),
+    ("control", calls::read_any),
     ("entity", any_input::entity),
     ("filter", any_input::filter),
     ("multipart", any_input::multipart),

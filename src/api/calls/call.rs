@@ -1,23 +1,47 @@
-//! One call: the values in its path and query, and its body.
+//! One call: the type of its request, and how that is read from path, query and body.
 //!
-//! Decides that an unknown parameter is refused: a misspelt one would otherwise be ignored. Which
-//! values a call takes is in [`super::routes`].
+//! Decides that an unknown parameter is refused: a misspelt one would otherwise be ignored. The
+//! values that a call takes are the fields of its type: those that its path names are in the path,
+//! the others in the query, or in the body of a POST or a PUT.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use hyper::Method;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use percent_encoding::percent_decode_str;
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 
 use super::super::site::Peer;
 use super::failure::ApiFailure;
 use super::routes::{ACCOUNT, Param, ParameterKind, Route};
 
+/// A request of the API. Client and server have one type for it.
+pub trait Call: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
+    /// Its answer; of one that goes on, the first line.
+    type Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
+    /// All but GET change something.
+    const METHOD: Method;
+    /// Its path, with names for the values in it.
+    const PATH: &'static str;
+}
+
+/// Whether the values of a call that are not in its path are in its body.
+pub fn has_body(method: &Method) -> bool {
+    matches!(*method, Method::POST | Method::PUT)
+}
+
+/// The name in a part of a path, if it is one.
+pub fn name_in(part: &str) -> Option<&str> {
+    part.strip_prefix('{')?.strip_suffix('}')
+}
+
+/// The parts of a call that its handler does not take from the request type.
+#[derive(Clone)]
 pub struct ApiCall {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
@@ -28,99 +52,90 @@ pub struct ApiCall {
     pub follows: bool,
     /// The last event that the client has had.
     pub last_event: Option<u64>,
-    path: BTreeMap<&'static str, String>,
-    query: BTreeMap<&'static str, String>,
-    body: Bytes,
 }
 
 impl ApiCall {
-    /// Reads a call of that route. `path` is the values in the path.
-    pub fn read(
-        route: &'static Route,
-        path: BTreeMap<&'static str, String>,
+    pub fn new(peer: Peer, client: Option<Arc<str>>, headers: &HeaderMap) -> Self {
+        let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        let accept = headers.get(ACCEPT).map(text).unwrap_or_default();
+        let follows = accept.split(',').any(|kind| {
+            kind.split(';').next().is_some_and(|kind| kind.trim() == "text/event-stream")
+        });
+        let last_event = headers.get("last-event-id").and_then(|id| text(id).parse().ok());
+        Self { account: None, peer, client, follows, last_event }
+    }
+
+    /// Reads the values in path and query. Takes the account out.
+    pub fn values(
+        &mut self,
+        route: &Route,
+        in_path: Vec<(&str, String)>,
         query: &str,
-        peer: Peer,
-        client: Option<Arc<str>>,
-    ) -> Result<Self, ApiFailure> {
-        let mut values = BTreeMap::new();
+    ) -> Result<Map<String, Value>, ApiFailure> {
+        let mut values = Map::new();
+        for (name, value) in in_path {
+            let read = match route.in_path(name).map(|param| &param.kind) {
+                Some(ParameterKind::Number { .. }) => value.parse::<u64>().map(Value::from),
+                _ => Ok(value.as_str().into()),
+            };
+            let read = read.map_err(|_| format!("'{value}' is no {name}: give its number"))?;
+            values.insert(name.to_owned(), read);
+        }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
-            let Some(param) = route.params().find(|param| param.name == name) else {
+            if name == ACCOUNT {
+                if self.account.replace(value).is_some() {
+                    return Err(ApiFailure::bad(format!("'{name}' is given twice")));
+                }
+                continue;
+            }
+            let Some(param) = route.in_query(&name) else {
                 return Err(ApiFailure::bad(format!("there is no parameter '{name}' here")));
             };
-            param.kind.check(&name, &value)?;
-            if values.insert(param.name, value).is_some() {
+            let value = param.kind.read(&name, value)?;
+            if values.insert(name.clone(), value).is_some() {
                 return Err(ApiFailure::bad(format!("'{name}' is given twice")));
             }
         }
-        let missing =
-            route.params().find(|param| param.required && !values.contains_key(param.name));
+        let missing = route
+            .params
+            .iter()
+            .find(|param| param.required && !param.in_path && !values.contains_key(&param.name));
         if let Some(Param { name, about, .. }) = missing {
             return Err(ApiFailure::bad(format!("'{name}' is missing: {about}")));
         }
-        let account = values.remove(ACCOUNT.name);
-        let (follows, last_event, body) = (false, None, Bytes::new());
-        Ok(Self { account, peer, client, follows, last_event, path, query: values, body })
+        Ok(values)
     }
+}
 
-    /// With what its headers say of the events that it asks for.
-    pub fn with_headers(mut self, headers: &HeaderMap) -> Self {
-        let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
-        let accept = headers.get(ACCEPT).map(text).unwrap_or_default();
-        self.follows = accept.split(',').any(|kind| {
-            kind.split(';').next().is_some_and(|kind| kind.trim() == "text/event-stream")
-        });
-        self.last_event = headers.get("last-event-id").and_then(|id| text(id).parse().ok());
-        self
+/// The fields of a body beside the values in the path; a body that is empty means `{}`.
+pub fn with_body(mut values: Map<String, Value>, body: &Bytes) -> Result<Value, ApiFailure> {
+    let body: &[u8] = if body.is_empty() { b"{}" } else { body };
+    let Unique(mut value) = serde_json::from_slice(body).map_err(wrong)?;
+    make_whole(&mut value);
+    if let Some((name, number)) = negative(&value) {
+        return Err(ApiFailure::bad(format!("'{name}' is {number}: expected 0 or more")));
     }
-
-    pub fn with_body(self, body: Bytes) -> Self {
-        Self { body, ..self }
-    }
-
-    /// A text in the query.
-    pub fn text(&self, name: &str) -> Option<String> {
-        self.query.get(name).cloned()
-    }
-
-    /// A number in the query, which was checked when the call was read.
-    pub fn number(&self, name: &str) -> Option<u64> {
-        self.query.get(name)?.parse().ok()
-    }
-
-    /// A flag in the query; false without it.
-    pub fn flag(&self, name: &str) -> bool {
-        self.query.get(name).is_some_and(|value| value == "true")
-    }
-
-    /// A value in the path.
-    pub fn in_path(&self, name: &str) -> &str {
-        self.path.get(name).map_or("", String::as_str)
-    }
-
-    /// A number in the path.
-    pub fn id(&self, name: &str) -> Result<u64, ApiFailure> {
-        let value = self.in_path(name);
-        value
-            .parse()
-            .map_err(|_| ApiFailure::bad(format!("'{value}' is no {name}: give its number")))
-    }
-
-    /// The body; one that is empty means `{}`.
-    pub fn body<T: DeserializeOwned>(&self) -> Result<T, ApiFailure> {
-        let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        let wrong = |error| ApiFailure::bad(format!("the body: {error}"));
-        let Unique(mut value) = serde_json::from_slice(body).map_err(wrong)?;
-        if !value.is_object() {
-            return Err(ApiFailure::bad("the body is not a JSON object"));
+    let Value::Object(fields) = value else {
+        return Err(ApiFailure::bad("the body is not a JSON object"));
+    };
+    for (name, value) in fields {
+        if values.contains_key(&name) {
+            return Err(ApiFailure::bad(format!("the body: unknown field `{name}`")));
         }
-        make_whole(&mut value);
-        if let Some((name, number)) = negative(&value) {
-            return Err(ApiFailure::bad(format!("'{name}' is {number}: expected 0 or more")));
-        }
-        serde_json::from_value(value).map_err(wrong)
+        values.insert(name, value);
     }
+    Ok(values.into())
+}
+
+/// The request that these values are.
+pub fn read<C: Call>(values: Value) -> Result<C, ApiFailure> {
+    serde_json::from_value(values).map_err(wrong)
+}
+
+fn wrong(error: serde_json::Error) -> ApiFailure {
+    ApiFailure::bad(format!("the body: {error}"))
 }
 
 /// A JSON value none of whose objects names a field twice.
@@ -227,27 +242,23 @@ pub fn decoded(text: &str) -> Result<String, ApiFailure> {
 }
 
 impl ParameterKind {
-    /// Refuses a value that is of another kind.
-    fn check(self, name: &str, value: &str) -> Result<(), ApiFailure> {
+    /// The value of a parameter. Refuses one of another kind.
+    fn read(&self, name: &str, value: String) -> Result<Value, ApiFailure> {
         match self {
-            Self::Text => Ok(()),
-            Self::Word(words) => one_of(words, name, value),
-            Self::Words(words) => value.split(',').try_for_each(|word| one_of(words, name, word)),
-            Self::Flag if matches!(value, "true" | "false") => Ok(()),
+            Self::Text => Ok(value.into()),
+            Self::Word(words) if words.contains(&value) => Ok(value.into()),
+            Self::Word(words) => {
+                let words = words.join(", ");
+                Err(ApiFailure::bad(format!("there is no {name} '{value}', only {words}")))
+            }
+            Self::Flag if matches!(&*value, "true" | "false") => Ok((value == "true").into()),
             Self::Flag => Err(ApiFailure::bad(format!("'{name}' is true or false"))),
             Self::Number { most } => match value.parse::<u64>() {
-                Ok(number) if number <= most => Ok(()),
+                Ok(number) if number <= *most => Ok(number.into()),
                 _ => Err(ApiFailure::bad(format!("'{name}' is a number from 0 to {most}"))),
             },
         }
     }
-}
-
-fn one_of(words: &[&str], name: &str, word: &str) -> Result<(), ApiFailure> {
-    if words.contains(&word) {
-        return Ok(());
-    }
-    Err(ApiFailure::bad(format!("there is no {name} '{word}', only {}", words.join(", "))))
 }
 
 #[cfg(test)]

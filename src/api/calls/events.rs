@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
@@ -16,10 +18,8 @@ use tokio::time::{sleep, timeout};
 use super::super::body::{AdminResponse, json as json_answer, stream};
 use super::call::ApiCall;
 use super::failure::ApiFailure;
-use super::routes::{Param, ParameterKind};
-use super::{Api, WAIT_MS_MAX, blocking, fields};
-use crate::api::control::events::StreamRequest;
-use crate::api::control::{ControlAnswer, ControlRequest};
+use super::{Api, blocking};
+use crate::api::control::events::{GetLog, StreamRequest};
 use crate::journal::Journal;
 use crate::journal::json::{EventPage, KINDS};
 
@@ -45,61 +45,64 @@ const WINDOW: Duration = Duration::from_millis(20);
 /// noticed then.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// The parameters of the stream.
-pub const PARAMS: [Param; 5] = [
-    Param {
-        name: "after",
-        kind: ParameterKind::Number { most: u64::MAX },
-        required: false,
-        about: "Events after the one of this number; all that are kept without it",
-    },
-    Param {
-        name: "wait_ms",
-        kind: ParameterKind::Number { most: WAIT_MS_MAX },
-        required: false,
-        about: "For how long a page waits for its first event; 0 without it",
-    },
-    Param {
-        name: "service",
-        kind: ParameterKind::Word(&["file", "blob", "queue", "table"]),
-        required: false,
-        about: "Of this service alone: file, blob, queue or table",
-    },
-    Param {
-        name: "kind",
-        kind: ParameterKind::Words(&KINDS),
-        required: false,
-        about: "Of these kinds alone, with commas between",
-    },
-    Param {
-        name: "token",
-        kind: ParameterKind::Text,
-        required: false,
-        about: "The token, for clients that send no headers",
-    },
-];
+/// Asks for events of the stream.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GetEvents {
+    /// Events after the one of this number; all that are kept without it
+    pub after: Option<u64>,
+    /// For how long a page waits for its first event; 0 without it
+    #[schemars(range(max = 600_000))]
+    pub wait_ms: Option<u64>,
+    /// Of this service alone: file, blob, queue or table
+    #[schemars(extend("enum" = ["file", "blob", "queue", "table"]))]
+    pub service: Option<String>,
+    /// Of these kinds alone, with commas between
+    #[schemars(extend("pattern" = kinds_pattern()))]
+    pub kind: Option<String>,
+    /// The token, for clients that send no headers
+    pub token: Option<String>,
+}
+
+fn kinds_pattern() -> String {
+    let word = KINDS.join("|");
+    format!("^({word})(,({word}))*$")
+}
+
+/// The kinds that a text names.
+fn kinds(text: Option<&str>) -> Result<Vec<String>, ApiFailure> {
+    let kind = |word: &str| {
+        let known = || format!("there is no kind '{word}', only {}", KINDS.join(", "));
+        KINDS.contains(&word).then(|| word.to_owned()).ok_or_else(|| ApiFailure::bad(known()))
+    };
+    text.into_iter().flat_map(|text| text.split(',')).map(kind).collect()
+}
 
 impl Api {
     /// Events: one page, or a stream of all further ones.
-    pub(super) async fn events(&self, call: ApiCall) -> Result<AdminResponse, ApiFailure> {
-        let kinds = call.text("kind");
+    pub(super) async fn events(
+        self: Arc<Self>,
+        call: ApiCall,
+        of: GetEvents,
+    ) -> Result<AdminResponse, ApiFailure> {
         let wanted = StreamRequest {
-            after: call.number("after").or(call.last_event).unwrap_or_default(),
+            after: of.after.or(call.last_event).unwrap_or_default(),
             of_account: call.account.clone(),
-            service: call.text("service"),
-            kinds: kinds.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
+            service: of.service,
+            kinds: kinds(of.kind.as_deref())?,
         };
         let journal = Arc::clone(self.serving.accounts().journal());
-        let mut connection = self.connection(&call);
-        let ask = move |request| connection.answer(None, ControlRequest::Stream(request));
+        // An account that is not there has no events.
+        let session = self.session(&ApiCall { account: None, ..call.clone() })?;
+        let ask = move |request: StreamRequest| session.stream(&request);
         let pages = Arc::clone(&self.pages);
         let reader = Reader { ask: Box::new(ask), journal, wanted, pages };
         if call.follows {
+            call.peer.check_may_stay()?;
             return self.follow(reader);
         }
-        let patience = Duration::from_millis(call.number("wait_ms").unwrap_or_default());
+        let patience = Duration::from_millis(of.wait_ms.unwrap_or_default());
         let Made { page, permit } = reader.first_page(patience).await?;
-        let answer = json_answer(StatusCode::OK, &fields(page));
+        let answer = json_answer(StatusCode::OK, &json!(page));
         drop(permit);
         Ok(answer)
     }
@@ -112,11 +115,36 @@ impl Api {
         tokio::spawn(send_all(reader, sender, place));
         Ok(stream(StatusCode::OK, "text/event-stream", receiver, ()))
     }
+
+    /// A page of the log of an account.
+    pub(super) async fn log(
+        self: Arc<Self>,
+        call: ApiCall,
+        of: GetLog,
+    ) -> Result<AdminResponse, ApiFailure> {
+        let _place = self.wait()?;
+        let session = Arc::new(self.session(&call)?);
+        let end = Instant::now() + Duration::from_millis(of.wait_ms);
+        let mut of = of;
+        loop {
+            let (asked, wanted) = (Arc::clone(&session), of.clone());
+            let page = self.blocking(move || asked.log(&wanted)).await??;
+            let left = end.saturating_duration_since(Instant::now());
+            if !page.events.is_empty() || page.lost > 0 || left.is_zero() {
+                return Ok(json_answer(StatusCode::OK, &json!(page)));
+            }
+            of.after = page.last;
+            if page.last == page.newest {
+                // The next look tells whether anything came.
+                drop(timeout(left, self.serving.accounts().journal().wait_past(page.last)).await);
+            }
+        }
+    }
 }
 
 struct Reader {
     /// Asks `api/control` for a page.
-    ask: Box<dyn FnMut(StreamRequest) -> ControlAnswer + Send>,
+    ask: Box<dyn FnMut(StreamRequest) -> EventPage + Send>,
     journal: Arc<Journal>,
     wanted: StreamRequest,
     pages: Arc<Semaphore>,
@@ -135,13 +163,11 @@ impl Reader {
         let permit = permit.map_err(|_| ApiFailure::failed("no more pages are made"))?;
         // Programs behind process ids are looked up: that may wait.
         blocking(move || {
-            let ControlAnswer::Stream(page) = (self.ask)(self.wanted.clone()) else {
-                return Err(ApiFailure::failed("the server did not answer with events"));
-            };
+            let page = (self.ask)(self.wanted.clone());
             self.wanted.after = page.last;
-            Ok((self, Made { page, permit }))
+            (self, Made { page, permit })
         })
-        .await?
+        .await
     }
 
     /// The next page that has events, or what there is when `patience` is over.
@@ -255,7 +281,7 @@ mod tests {
             let rows = page.rows.iter().map(|entry| row(entry.seq));
             let events = rows.map(|row| serde_json::from_value(row).unwrap()).collect();
             let (lost, last, newest) = (page.lost, page.last, page.newest);
-            ControlAnswer::Stream(EventPage { events, lost, last, newest })
+            EventPage { events, lost, last, newest }
         };
         let wanted = StreamRequest::default();
         let pages = Arc::new(Semaphore::new(1));

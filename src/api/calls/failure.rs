@@ -5,29 +5,111 @@
 
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONNECTION, HeaderValue, WWW_AUTHENTICATE};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::body::{AdminResponse, json as json_answer};
-use crate::api::control::protocol::{HandleRow, RefusalDetail};
-use crate::api::control::{ControlAnswer, FailureKind, RefusalKind};
+use crate::api::control::rows::{HandleRow, RefusalDetail};
+use crate::api::control::{RefusalKind, report};
+use crate::bench::StateError;
+use crate::blob::service::BlobError;
+use crate::file::service::FileServiceError;
+use crate::queue::service::QueueError;
+use crate::table::service::TableError;
+
+/// The header of an answer that a rule refused: with the kind alone, a name that a rule did not
+/// find cannot be told from a share that is not served.
+pub const REFUSED_HEADER: &str = "x-latchfs-refused";
+
+/// The body of an answer to a call that was not carried out.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub struct ErrorAnswer {
+    pub error: ErrorDetail,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorDetail {
+    /// A rule as in docs/events.md, or `bad_request`, `unauthorized`, `forbidden`, `not_found`,
+    /// `method_not_allowed`, `too_large`, timeout, failed, busy, full
+    pub kind: String,
+    pub message: String,
+    /// The open in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Box<HandleRow>>,
+}
 
 /// Why a call was not carried out.
 #[derive(Debug)]
 pub struct ApiFailure {
     status: StatusCode,
-    kind: String,
-    message: String,
-    holder: Option<HandleRow>,
+    detail: ErrorDetail,
+    /// A rule refused.
+    refused: bool,
     allow: Option<String>,
     close: bool,
+}
+
+/// A text says what is wrong with the call.
+impl From<String> for ApiFailure {
+    fn from(message: String) -> Self {
+        Self::bad(message)
+    }
+}
+
+impl From<BlobError> for ApiFailure {
+    fn from(error: BlobError) -> Self {
+        let kind = error.denial().map(RefusalKind::of_blob);
+        Self::rule_or_failed(kind, &error)
+    }
+}
+
+impl From<QueueError> for ApiFailure {
+    fn from(error: QueueError) -> Self {
+        let kind = error.denial().map(RefusalKind::of_queue);
+        Self::rule_or_failed(kind, &error)
+    }
+}
+
+impl From<TableError> for ApiFailure {
+    fn from(error: TableError) -> Self {
+        let kind = error.denial().map(RefusalKind::of_table);
+        Self::rule_or_failed(kind, &error)
+    }
+}
+
+impl From<FileServiceError> for ApiFailure {
+    fn from(error: FileServiceError) -> Self {
+        match error {
+            FileServiceError::Denied(denial) => Self::refused(report::refused_share(&denial)),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<StateError> for ApiFailure {
+    fn from(error: StateError) -> Self {
+        let kind = match error {
+            StateError::NotFound(_) => RefusalKind::NotFound,
+            StateError::Name(_) => RefusalKind::Invalid,
+            StateError::ExistingDirectory | StateError::NoAccount { .. } => RefusalKind::Denied,
+            StateError::TooMany => return Self::busy(error.to_string()),
+            error if error.is_full() => {
+                let (status, message) = (StatusCode::INSUFFICIENT_STORAGE, error.to_string());
+                return Self::new(status, "full", message);
+            }
+            error => return Self::failed(error.to_string()),
+        };
+        Self::rule(kind, error.to_string())
+    }
 }
 
 impl ApiFailure {
     /// A failure of that kind.
     pub fn new(status: StatusCode, kind: &str, message: String) -> Self {
-        let kind = kind.to_owned();
-        Self { status, kind, message, holder: None, allow: None, close: false }
+        let detail = ErrorDetail { kind: kind.to_owned(), message, holder: None };
+        Self { status, detail, refused: false, allow: None, close: false }
     }
 
     /// The call makes no sense.
@@ -50,7 +132,7 @@ impl ApiFailure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message.into())
     }
 
-    /// The server has an error.
+    /// The system refused, or the server has an error.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", message.into())
     }
@@ -70,53 +152,59 @@ impl ApiFailure {
         self
     }
 
-    /// The failure that an answer of `api/control` is; the answer itself if it is none.
-    pub fn of(answer: ControlAnswer) -> Result<ControlAnswer, Self> {
-        match answer {
-            ControlAnswer::Refused(refused) => Err(Self::refused(refused)),
-            ControlAnswer::Failed { kind, message } => {
-                let status = match kind {
-                    FailureKind::BadRequest => StatusCode::BAD_REQUEST,
-                    FailureKind::NotFound => StatusCode::NOT_FOUND,
-                    FailureKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
-                    FailureKind::Full => StatusCode::INSUFFICIENT_STORAGE,
-                    FailureKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
-                };
-                Err(Self::new(status, &name(kind), message))
-            }
-            answer => Ok(answer),
-        }
-    }
-
-    fn refused(RefusalDetail { kind, message, holder }: RefusalDetail) -> Self {
+    /// A rule refused.
+    pub fn refused(RefusalDetail { kind, message, holder }: RefusalDetail) -> Self {
         let status = match kind {
             RefusalKind::NotFound => StatusCode::NOT_FOUND,
             RefusalKind::Invalid => StatusCode::BAD_REQUEST,
             _ => StatusCode::CONFLICT,
         };
-        Self { holder, ..Self::new(status, &name(kind), message) }
+        let detail = ErrorDetail { kind: name(kind), message, holder: holder.map(Box::new) };
+        Self { status, detail, refused: true, allow: None, close: false }
+    }
+
+    /// A rule refused, and nobody is in the way.
+    pub fn rule(kind: RefusalKind, message: String) -> Self {
+        Self::refused(RefusalDetail { kind, message, holder: None })
+    }
+
+    fn rule_or_failed(kind: Option<RefusalKind>, error: &dyn std::fmt::Display) -> Self {
+        match kind {
+            Some(kind) => Self::rule(kind, error.to_string()),
+            None => Self::failed(error.to_string()),
+        }
+    }
+
+    pub fn message(&self) -> &str {
+        &self.detail.message
+    }
+
+    /// The error as the last line of a stream whose head is out already.
+    pub fn line(&self) -> String {
+        json!(ErrorAnswer { error: self.detail.clone() }).to_string() + "\n"
     }
 
     /// Names what the call was about, unless a holder does.
     #[must_use]
     pub fn about(mut self, what: &str) -> Self {
-        if self.holder.is_none() {
+        if self.detail.holder.is_none() {
             // The path is named already where it cannot be one.
-            let named = self.message.split_once(": ").filter(|(path, _)| what.ends_with(path));
-            let why = named.map_or(self.message.as_str(), |(_, why)| why);
-            self.message = format!("{what}: {why}");
+            let message = &self.detail.message;
+            let named = message.split_once(": ").filter(|(path, _)| what.ends_with(path));
+            let why = named.map_or(message.as_str(), |(_, why)| why);
+            self.detail.message = format!("{what}: {why}");
         }
         self
     }
 
     /// As it goes out.
     pub fn answer(&self) -> AdminResponse {
-        let mut error = json!({ "kind": self.kind, "message": self.message });
-        if let Some(holder) = &self.holder {
-            error["holder"] = json!(holder);
-        }
-        let mut answer = json_answer(self.status, &json!({ "error": error }));
+        let error = ErrorAnswer { error: self.detail.clone() };
+        let mut answer = json_answer(self.status, &json!(error));
         let headers = answer.headers_mut();
+        if self.refused {
+            headers.insert(REFUSED_HEADER, HeaderValue::from_static("true"));
+        }
         if let Some(Ok(allow)) = self.allow.as_deref().map(HeaderValue::from_str) {
             headers.insert(ALLOW, allow);
         }
@@ -144,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_path_once() {
-        let about = |message: &str, what: &str| ApiFailure::bad(message).about(what).message;
+        let about = |message: &str, what: &str| ApiFailure::bad(message).about(what).detail.message;
         assert_eq!(about("there is no file", "file:docs/a"), "file:docs/a: there is no file");
         assert_eq!(about("../x: no dots: none", "../x"), "../x: no dots: none");
         assert_eq!(about("../x: no dots", "file:docs/../x"), "file:docs/../x: no dots");

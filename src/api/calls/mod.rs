@@ -1,33 +1,27 @@
-//! The HTTP API, `/api/v1`: HTTP to requests of `api/control`, their answers to JSON.
+//! The HTTP API, `/api/v1`: reads calls, has them carried out, and writes their answers.
 //!
 //! ```text
-//!   routes    the table: which calls there are, what they take and give
+//!   routes    the table: which calls there are, with the types of request and answer
 //!   openapi   the OpenAPI document, made of the table
 //!   call      one call: path, query, body
 //!   failure   a call that was not carried out
-//!   looks     calls that show something
-//!   bench     the clock, gates and faults
-//!   states    all data at once: saved, restored, reset
 //!   holds     opens that clients of the API keep
 //!   events    the stream of events, by page and as server-sent events
+//!   owner     calls of the control socket alone
 //! ```
 //!
 //! Decides how many calls may wait at a time. The meaning of a request and its answer are decided
 //! in `api/control`; who may call is decided in [`super::guard`].
 
-#![allow(clippy::unnecessary_wraps, reason = "the functions of the table of routes have one shape")]
-
-mod bench;
 mod call;
 mod events;
 mod failure;
 mod holds;
-mod looks;
 mod openapi;
+mod owner;
 mod routes;
-mod states;
 
-use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,22 +29,26 @@ use std::time::Duration;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode};
-use serde::Serialize;
-use serde_json::Value;
-use tokio::sync::Semaphore;
+use hyper::{HeaderMap, Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::body::{AdminResponse, json};
+use super::body::{AdminResponse, json as json_answer};
 use super::site::Peer;
-use call::{ApiCall, decoded};
-pub use events::{FOLLOWERS_MAX, PAGES_MAX};
-pub use failure::ApiFailure;
+pub use call::Call;
+use call::{ApiCall, decoded, with_body};
+pub(super) use call::{has_body, name_in};
+pub use events::{FOLLOWERS_MAX, GetEvents, PAGES_MAX};
+pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail, REFUSED_HEADER};
 use holds::Holds;
-pub use holds::{HOLD_TIME_MAX, HOLDS_MAX};
+pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, Release, Released};
+pub use owner::{RunStarted, StartRun, Stop, Stopping, Unmount, Unmounted};
 use routes::{ROUTES, Route, RouteHandler};
 
-use crate::api::control::{ControlAnswer, ControlConnection, ControlRequest, Serving};
+use crate::api::control::Serving;
+use crate::api::control::controls::{WaitAtGate, Waiting};
+use crate::api::control::session::Session;
 use crate::rules::{Client, Owner};
 
 /// The longest body of a call, in bytes.
@@ -64,13 +62,21 @@ pub const WAIT_MAX: Duration = Duration::from_millis(WAIT_MS_MAX);
 /// [`WAIT_MAX`] in milliseconds.
 const WAIT_MS_MAX: u64 = 600_000;
 
-/// Session numbers of clients start here, past those of the control socket.
-const SESSIONS: u64 = 1 << 33;
+/// How long a call waits at a gate unless it says so, in milliseconds.
+const TIMEOUT_MS: u64 = 30_000;
+/// Threads for calls that do not wait for anything.
+pub const CALL_THREADS: usize = 16;
+/// How long a call waits for one of these threads.
+const THREAD_WAIT: Duration = Duration::from_secs(10);
+
+/// Session numbers of clients start here, past those of mounts and scripts.
+const SESSIONS: u64 = 1 << 32;
 
 /// The API of one server.
 pub struct Api {
     serving: Arc<dyn Serving>,
     holds: Arc<Holds>,
+    threads: Arc<Semaphore>,
     waits: Semaphore,
     followers: Arc<Semaphore>,
     pages: Arc<Semaphore>,
@@ -80,10 +86,15 @@ pub struct Api {
 impl Api {
     /// The API of that server.
     pub fn new(serving: Arc<dyn Serving>) -> Self {
-        let followers = Arc::new(Semaphore::new(FOLLOWERS_MAX));
-        let pages = Arc::new(Semaphore::new(PAGES_MAX));
-        let (holds, waits) = (Arc::default(), Semaphore::new(WAITS_MAX));
-        Self { serving, holds, waits, followers, pages, sessions: AtomicU64::new(SESSIONS) }
+        Self {
+            serving,
+            holds: Arc::default(),
+            threads: Arc::new(Semaphore::new(CALL_THREADS)),
+            waits: Semaphore::new(WAITS_MAX),
+            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
+            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+            sessions: AtomicU64::new(SESSIONS),
+        }
     }
 
     /// Ends what clients hold.
@@ -104,12 +115,20 @@ impl Api {
         client: Option<Arc<str>>,
     ) -> AdminResponse {
         let answered = async {
-            let (route, values) = route(&head.method, head.uri.path())?;
+            let (route, in_path) = route(&head.method, head.uri.path())?;
+            if route.for_owner && peer == Peer::Stranger {
+                let message = "only the control socket takes this call, from the owner of the \
+                               server: use a command, or curl --unix-socket";
+                let status = StatusCode::FORBIDDEN;
+                return Err(ApiFailure::new(status, "forbidden", message.to_owned()));
+            }
             let query = head.uri.query().unwrap_or_default();
-            let call = ApiCall::read(route, values, query, peer, client)?;
-            let call = call.with_headers(&head.headers);
-            let call = call.with_body(collect(body).await?);
-            self.carry_out(route, call).await
+            let mut call = ApiCall::new(peer, client, &head.headers);
+            let values = call.values(route, in_path, query)?;
+            let body = collect(body).await?;
+            let values =
+                if has_body(&route.method) { with_body(values, &body)? } else { values.into() };
+            self.carry_out(route, call, values).await
         };
         answered.await.unwrap_or_else(|failure| failure.answer())
     }
@@ -118,58 +137,94 @@ impl Api {
         self: &Arc<Self>,
         route: &'static Route,
         call: ApiCall,
+        values: Value,
     ) -> Result<AdminResponse, ApiFailure> {
-        let status = StatusCode::from_u16(route.status).unwrap_or_default();
-        let value = match route.run {
-            RouteHandler::Ask { ask, tell } => {
-                let request = ask(&call)?;
-                tell(&call, self.ask(&call, request).await?)
-            }
-            RouteHandler::Replace { ask, tell } => {
-                let request = ask(&call)?;
-                let answer = self.ask(&call, request).await?;
-                // All handles were closed: nobody has to release them.
-                self.forget_closed_holds().await?;
-                tell(&call, answer)
-            }
-            RouteHandler::Document => openapi::document()?,
-            RouteHandler::Gate => self.gate(&call).await?,
-            RouteHandler::WaitAtGate => self.wait_at_gate(&call).await?,
-            RouteHandler::ReleaseGate => self.release_gate(&call).await?,
-            RouteHandler::ReleaseRequest => self.release_request(&call).await?,
-            RouteHandler::CloseHandle => self.close_handle(&call).await?,
-            RouteHandler::Events => return self.events(call).await,
-            RouteHandler::Hold => return self.hold(call).await,
-            RouteHandler::Holds => self.list_holds().await?,
-            RouteHandler::Release => self.release(&call).await?,
+        let (run, replaces) = match &route.run {
+            RouteHandler::Task(run) => return run(Arc::clone(self), call, values).await,
+            RouteHandler::Plain(run) => (run, false),
+            RouteHandler::Replace(run) => (run, true),
         };
-        Ok(json(status, &value))
+        let session = self.session(&call)?;
+        let answer = self.blocking(move || run(&session, values)).await??;
+        if replaces {
+            // All handles were closed: nobody has to release them.
+            self.forget_closed_holds().await?;
+        }
+        Ok(json_answer(StatusCode::from_u16(route.status).unwrap_or_default(), &answer))
     }
 
-    /// Asks `api/control`, on a thread that may block.
-    async fn ask(
-        &self,
-        call: &ApiCall,
-        request: ControlRequest,
-    ) -> Result<ControlAnswer, ApiFailure> {
-        let mut connection = self.connection(call);
-        let account = call.account.clone();
-        let answer = blocking(move || connection.answer(account.as_deref(), request)).await?;
-        ApiFailure::of(answer)
-    }
-
-    /// A connection for the client of a call.
-    fn connection(&self, call: &ApiCall) -> ControlConnection {
+    /// The request of a call: who asks, and about which account.
+    fn session(&self, call: &ApiCall) -> Result<Session, ApiFailure> {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let (name, pid) = match call.peer {
             Peer::Owner { pid, .. } => ("the control socket", pid),
-            Peer::Stranger => ("the HTTP API", 0),
+            Peer::Foreign { .. } | Peer::Stranger => ("the HTTP API", 0),
         };
         let client = Arc::new(Client { session, name: name.into() });
-        ControlConnection::new(
-            Arc::clone(&self.serving),
-            Owner { client, pid, program: call.client.clone() },
-        )
+        let owner = Owner { client, pid, program: call.client.clone() };
+        let is_owner = call.peer != Peer::Stranger;
+        Session::new(Arc::clone(&self.serving), call.account.as_deref(), owner, is_owner)
+    }
+
+    /// A place among the calls that have a thread.
+    async fn thread(&self) -> Result<OwnedSemaphorePermit, ApiFailure> {
+        let place = timeout(THREAD_WAIT, Arc::clone(&self.threads).acquire_owned()).await;
+        place.ok().and_then(Result::ok).ok_or_else(|| {
+            ApiFailure::busy(format!("{CALL_THREADS} calls are at work already: try again later"))
+        })
+    }
+
+    /// Does `work` on one of the [`CALL_THREADS`].
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiFailure> {
+        let _place = self.thread().await?;
+        blocking(work).await
+    }
+
+    /// A place among the calls that wait for something.
+    fn wait(&self) -> Result<SemaphorePermit<'_>, ApiFailure> {
+        self.waits.try_acquire().map_err(|_| {
+            ApiFailure::busy(format!("{WAITS_MAX} calls wait already: try again later"))
+        })
+    }
+
+    /// Waits until so many requests wait at a gate.
+    async fn wait_at_gate(
+        self: Arc<Self>,
+        _: ApiCall,
+        WaitAtGate { id, count, timeout_ms }: WaitAtGate,
+    ) -> Result<AdminResponse, ApiFailure> {
+        let count = count.map_or(1, |count| usize::try_from(count).unwrap_or(usize::MAX));
+        let patience = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS));
+        let _place = self.wait()?;
+        let gates = &self.serving.accounts().controls().gates;
+        match timeout(patience, gates.fill(id, count)).await {
+            Ok(Some(waiting)) => Ok(json_answer(StatusCode::OK, &json!(Waiting { waiting }))),
+            Ok(None) => Err(ApiFailure::not_found(format!("there is no gate {id}"))),
+            Err(_) => Err(ApiFailure::timeout(format!(
+                "{} of {count} requests wait at gate {id} after {} ms",
+                gates.wait_for(id, 0, Duration::ZERO),
+                patience.as_millis()
+            ))),
+        }
+    }
+}
+
+/// Reads any bytes as a call: a line with method and target, then the body.
+pub fn read_any(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let (line, body) = bytes.split_at(end);
+    let line = String::from_utf8_lossy(line);
+    let (method, target) = line.split_once(' ').unwrap_or((&line, ""));
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let Ok(method) = Method::from_bytes(method.as_bytes()) else { return };
+    let Ok((route, in_path)) = route(&method, path) else { return };
+    let mut call = ApiCall::new(Peer::Stranger, None, &HeaderMap::new());
+    let Ok(values) = call.values(route, in_path, query) else { return };
+    if let Ok(values) = with_body(values, &Bytes::copy_from_slice(body)) {
+        drop((route.check)(values));
     }
 }
 
@@ -177,31 +232,30 @@ impl Api {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiFailure> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
+    // A system that has no more threads makes this panic.
+    let spawned = catch_unwind(AssertUnwindSafe(|| tokio::task::spawn_blocking(work)));
+    let spawned = spawned.map_err(|_| ApiFailure::busy("the server has no thread for the call"))?;
+    spawned.await.map_err(|error| {
         log::error!("a call of the HTTP API panicked: {error}");
         ApiFailure::failed("the server met an error of its own; its log has more")
     })
 }
 
-/// The fields of an answer, without the tag that the control socket has for it.
-fn fields(answer: impl Serialize) -> Value {
-    let mut value = match serde_json::to_value(answer) {
-        Ok(value) => value,
-        Err(error) => unreachable!("an answer is JSON: {error}"),
-    };
-    if let Value::Object(object) = &mut value {
-        object.remove("answer");
+/// Drops a value whose end may wait for the disk, on a thread that may block.
+fn drop_elsewhere<T: Send + 'static>(value: T) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(move || drop(value))),
+        Err(_) => drop(value),
     }
-    value
 }
 
+/// The values in a path, by name.
+type PathValues = Vec<(&'static str, String)>;
+
 /// The route of a request, and the values in its path.
-fn route(
-    method: &Method,
-    path: &str,
-) -> Result<(&'static Route, BTreeMap<&'static str, String>), ApiFailure> {
+fn route(method: &Method, path: &str) -> Result<(&'static Route, PathValues), ApiFailure> {
     let mut allowed = Vec::new();
-    for route in &ROUTES {
+    for route in &ROUTES.routes {
         let Some(values) = values(route.path, path)? else { continue };
         if route.method == *method {
             return Ok((route, values));
@@ -217,19 +271,13 @@ fn route(
 }
 
 /// The values that a path has where the template has names; `None` if it does not fit.
-fn values(
-    template: &'static str,
-    path: &str,
-) -> Result<Option<BTreeMap<&'static str, String>>, ApiFailure> {
-    let mut values = BTreeMap::new();
+fn values<'a>(template: &'a str, path: &str) -> Result<Option<Vec<(&'a str, String)>>, ApiFailure> {
+    let mut values = Vec::new();
     let mut given = path.split('/');
     for part in template.split('/') {
         let Some(segment) = given.next() else { return Ok(None) };
-        let name = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
-        match name {
-            Some(name) if !segment.is_empty() => {
-                values.insert(name, decoded(segment)?);
-            }
+        match name_in(part) {
+            Some(name) if !segment.is_empty() => values.push((name, decoded(segment)?)),
             _ if part == segment => {}
             _ => return Ok(None),
         }
@@ -259,7 +307,7 @@ mod tests {
     fn a_path_fits_a_template_by_its_parts() {
         let fits = |template, path| values(template, path).unwrap();
         assert_eq!(fits("/a/b", "/a/b").unwrap().len(), 0);
-        assert_eq!(fits("/a/{id}/c", "/a/x%2Fy/c").unwrap()["id"], "x/y");
+        assert_eq!(fits("/a/{id}/c", "/a/x%2Fy/c").unwrap(), [("id", "x/y".to_owned())]);
         for (template, path) in
             [("/a/b", "/a"), ("/a/b", "/a/b/"), ("/a/{id}", "/a/"), ("/a/{id}", "/b/1")]
         {

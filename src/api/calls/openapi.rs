@@ -1,30 +1,68 @@
-//! The OpenAPI document of the API, made of the table of calls.
+//! The OpenAPI document of the API, made of the table of calls and of their types.
 //!
 //! Decides what every call has in common: its errors, the header of those that change something,
-//! the token. The shapes of bodies and answers are in `schemas.json`.
+//! the token.
 
-use hyper::Method;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hyper::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::super::body::{AdminResponse, json as json_answer};
 use super::super::guard::{CLIENT_HEADER, CLIENT_MAX};
+use super::super::site::Peer;
+use super::Api;
+use super::call::ApiCall;
 use super::failure::ApiFailure;
-use super::routes::{Param, ParameterKind, ROUTES, Route, RouteHandler};
-
-/// The shapes of bodies and answers.
-const SCHEMAS: &str = include_str!("schemas.json");
+use super::routes::{ACCOUNT, Param, ROUTES, Route};
 
 /// Statuses of errors that every call has. An account that is not there is a 404 of every call.
 const COMMON: [u16; 6] = [400, 401, 403, 404, 500, 503];
 
-pub fn document() -> Result<Value, ApiFailure> {
-    let schemas: Value = serde_json::from_str(SCHEMAS)
-        .map_err(|error| ApiFailure::failed(format!("the schemas of the API: {error}")))?;
+/// The name of the shape of errors.
+const ERROR: &str = "Error";
+
+/// Asks for the document.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetDocument {}
+
+/// The OpenAPI document.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    pub openapi: String,
+    pub info: Map<String, Value>,
+    pub paths: Map<String, Value>,
+    pub components: Map<String, Value>,
+    pub security: Vec<Map<String, Value>>,
+}
+
+impl Api {
+    pub(super) async fn document(
+        self: Arc<Self>,
+        call: ApiCall,
+        _: GetDocument,
+    ) -> Result<AdminResponse, ApiFailure> {
+        Ok(json_answer(StatusCode::OK, &document(call.peer != Peer::Stranger)))
+    }
+}
+
+/// The document; with the calls of the control socket for its owner.
+fn document(for_owner: bool) -> Value {
     let mut paths = Map::new();
-    for route in &ROUTES {
+    let mut shapes = ROUTES.shapes.clone();
+    for route in ROUTES.routes.iter().filter(|route| for_owner || !route.for_owner) {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = call(route);
+        if let Some((name, schema)) = &route.body {
+            shapes.insert(name.clone(), schema.clone());
+        }
     }
-    Ok(json!({
+    let needed = named(&json!(paths), &shapes);
+    shapes.retain(|name, _| needed.contains(name));
+    json!({
         "openapi": "3.1.0",
         "info": {
             "title": "latchfs",
@@ -33,19 +71,39 @@ pub fn document() -> Result<Value, ApiFailure> {
         },
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": shapes,
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
         },
         // Only a server that is exposed, or has a private key, asks for the token.
         "security": [{}, { "token": [] }],
-    }))
+    })
+}
+
+/// The shapes that a value names, and those that these name.
+fn named(value: &Value, shapes: &Map<String, Value>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut texts = vec![value.to_string()];
+    while let Some(text) = texts.pop() {
+        for name in text.split("#/components/schemas/").skip(1) {
+            let name = name.split('"').next().unwrap_or_default();
+            if found.insert(name.to_owned()) {
+                texts.extend(shapes.get(name).map(Value::to_string));
+            }
+        }
+    }
+    found
 }
 
 fn call(route: &Route) -> Value {
-    let changes = route.method != Method::GET;
-    let mut parameters: Vec<Value> = in_path(route.path).collect();
-    parameters.extend(route.params().map(in_query));
-    if changes {
+    let mut parameters: Vec<Value> = route.params.iter().map(parameter).collect();
+    parameters.push(json!({
+        "name": ACCOUNT,
+        "in": "query",
+        "required": false,
+        "description": "The account; the first one without it",
+        "schema": { "type": "string" },
+    }));
+    if route.method != Method::GET && !route.for_owner {
         parameters.push(json!({
             "name": CLIENT_HEADER,
             "in": "header",
@@ -62,24 +120,24 @@ fn call(route: &Route) -> Value {
         "parameters": parameters,
         "responses": responses(route),
     });
-    if let Some(schema) = route.body {
-        let content = json!({ "application/json": { "schema": reference(schema) } });
+    if let Some((name, _)) = &route.body {
+        let content = json!({ "application/json": { "schema": reference(name) } });
         call["requestBody"] = json!({ "required": true, "content": content });
     }
     call
 }
 
 fn responses(route: &Route) -> Value {
-    let mut content = json!({ "application/json": { "schema": reference(route.answer) } });
-    if matches!(route.run, RouteHandler::Events) {
+    let mut content = json!({ "application/json": { "schema": reference(&route.answer) } });
+    if route.path == super::events::PATH {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
     let mut responses = json!({});
     responses[route.status.to_string()] =
         json!({ "description": route.summary, "content": content });
-    let with_body = route.body.map_or(&[][..], |_| &[408, 413]);
+    let with_body = route.body.as_ref().map_or(&[][..], |_| &[408, 413]);
     for status in COMMON.iter().chain(route.errors).chain(with_body) {
-        let content = json!({ "application/json": { "schema": reference("Error") } });
+        let content = json!({ "application/json": { "schema": reference(ERROR) } });
         responses[status.to_string()] =
             json!({ "description": meaning(*status), "content": content });
     }
@@ -104,38 +162,21 @@ fn reference(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
-/// The values in a path: numbers, but for names.
-fn in_path(path: &'static str) -> impl Iterator<Item = Value> {
-    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    names.map(|name| {
-        let schema = match name {
-            "name" => json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$" }),
-            _ => json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
-        };
-        json!({ "name": name, "in": "path", "required": true, "schema": schema })
-    })
-}
-
-fn in_query(param: &Param) -> Value {
-    let schema = match param.kind {
-        ParameterKind::Text => json!({ "type": "string" }),
-        ParameterKind::Word(words) => json!({ "type": "string", "enum": words }),
-        ParameterKind::Words(words) => {
-            let word = words.join("|");
-            json!({ "type": "string", "pattern": format!("^({word})(,({word}))*$") })
-        }
-        ParameterKind::Flag => json!({ "type": "boolean" }),
-        ParameterKind::Number { most } => {
-            json!({ "type": "integer", "minimum": 0, "maximum": most })
-        }
-    };
-    json!({
+fn parameter(param: &Param) -> Value {
+    let mut schema = param.schema.clone();
+    if param.in_path && schema["type"] == "string" {
+        schema["pattern"] = json!("^[A-Za-z0-9._-]{1,64}$");
+    }
+    let mut parameter = json!({
         "name": param.name,
-        "in": "query",
+        "in": if param.in_path { "path" } else { "query" },
         "required": param.required,
-        "description": param.about,
         "schema": schema,
-    })
+    });
+    if !param.about.is_empty() {
+        parameter["description"] = json!(param.about);
+    }
+    parameter
 }
 
 #[cfg(test)]
@@ -149,14 +190,15 @@ mod tests {
         let list = page.split_once("## All calls").unwrap().1;
         let mut listed: Vec<_> =
             list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-        let calls = ROUTES.iter().map(|route| format!("{} {}", route.method, route.path));
+        let routes = || ROUTES.routes.iter();
+        let calls = routes().map(|route| format!("{} {}", route.method, route.path));
         let mut calls: Vec<_> = calls.collect();
         calls.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, calls);
         // And each is shown: by its method and the fixed parts of its path.
         let shown: Vec<_> = page.lines().filter(|line| line.starts_with("$ ")).collect();
-        for route in &ROUTES {
+        for route in routes().filter(|route| !route.for_owner) {
             let path = route.path.strip_prefix("/api/v1/").unwrap();
             let parts: Vec<_> = path.split('/').filter(|part| !part.starts_with('{')).collect();
             let call = format!("api {} ", route.method);
@@ -176,9 +218,15 @@ mod tests {
 
     #[test]
     fn the_document_has_every_call_once_and_every_shape_that_it_names() {
-        let document = document().unwrap();
+        for for_owner in [false, true] {
+            check(for_owner);
+        }
+    }
+
+    fn check(for_owner: bool) {
+        let document = document(for_owner);
         let mut ids = Vec::new();
-        for route in &ROUTES {
+        for route in ROUTES.routes.iter().filter(|route| for_owner || !route.for_owner) {
             let method = route.method.as_str().to_ascii_lowercase();
             let call = &document["paths"][route.path][method];
             assert_eq!(call["operationId"], route.id, "{} {}", route.method, route.path);
@@ -186,9 +234,10 @@ mod tests {
         }
         let calls = document["paths"].as_object().unwrap().values();
         assert_eq!(calls.map(|path| path.as_object().unwrap().len()).sum::<usize>(), ids.len());
+        let count = ids.len();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), ROUTES.len(), "a name stands for one call");
+        assert_eq!(ids.len(), count, "a name stands for one call");
         let text = document.to_string();
         let named = text.split("#/components/schemas/").skip(1);
         for name in named.map(|rest| rest.split('"').next().unwrap()) {

@@ -3,9 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::connection::{ControlConnection, RequestFailure};
-use super::protocol::{ControlAnswer, FileLeaseRow, MountRow, ShareEntry};
-use super::server::ControlLines;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::object_lease::LeaseBroken;
+use super::rows::{FileLeaseRow, MountRow, ShareEntry};
+use super::session::Session;
+use crate::api::calls::ApiFailure;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::{
     Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
@@ -16,8 +20,96 @@ use crate::rules::lease::{FileLease, LeaseDenial, LeaseState};
 /// How often a client is told how far a snapshot is.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-impl ControlConnection {
-    pub(super) fn list_shares(&self, deleted: bool) -> Result<ControlAnswer, RequestFailure> {
+/// Asks for the shares.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetShares {
+    /// And those that can be restored
+    #[serde(default)]
+    pub deleted: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShareList {
+    pub shares: Vec<ShareEntry>,
+}
+
+/// A share to make.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "name": "more" }]))]
+pub struct CreateShare {
+    pub name: String,
+    pub quota_gib: Option<u32>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShareCreated {
+    pub created: String,
+}
+
+/// A share to delete.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteShare {
+    pub name: String,
+    /// And its snapshots, leased or not; without it, one that has any is refused
+    #[serde(default)]
+    pub snapshots: bool,
+}
+
+/// A share or a snapshot was deleted.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Deleted {
+    pub deleted: String,
+}
+
+/// Asks for the snapshots of a share.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetSnapshots {
+    /// The share; the only one without it
+    pub share: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotList {
+    pub share: String,
+    /// Their stamps, oldest first.
+    pub snapshots: Vec<String>,
+}
+
+/// Takes a snapshot. The answer is a line for each [`SnapshotProgress`] before the last.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{}]))]
+pub struct CreateSnapshot {
+    /// The share; the only one without it
+    pub share: Option<String>,
+}
+
+/// How far a snapshot is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotProgress {
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// The snapshot that was taken.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotTaken {
+    pub share: String,
+    pub snapshot: String,
+}
+
+/// A snapshot to delete.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteSnapshot {
+    pub snapshot: String,
+    /// The share; the only one without it
+    pub share: Option<String>,
+}
+
+impl Session {
+    pub fn list_shares(&self, of: GetShares) -> Result<ShareList, ApiFailure> {
+        let deleted = of.deleted;
         let options = ListOptions { snapshots: true, deleted, ..ListOptions::default() };
         let mounts = self.serving.mounts();
         let mut shares = Vec::new();
@@ -41,26 +133,20 @@ impl ControlConnection {
                 deleted: info.deleted.map(|deleted| deleted.version),
             });
         }
-        Ok(ControlAnswer::Shares { shares })
+        Ok(ShareList { shares })
     }
 
-    pub(super) fn create_share(
-        &self,
-        name: &str,
-        quota_gib: Option<u32>,
-    ) -> Result<ControlAnswer, RequestFailure> {
+    pub fn create_share(&self, share: CreateShare) -> Result<ShareCreated, ApiFailure> {
+        let CreateShare { name, quota_gib } = share;
         let changes =
             ShareChanges { quota_gib: quota_gib.map(Into::into), ..ShareChanges::default() };
         let new = NewShare { changes, ..NewShare::default() };
-        self.account.file().create_share(name, new)?;
-        Ok(ControlAnswer::Done {})
+        self.account.file().create_share(&name, new)?;
+        Ok(ShareCreated { created: name })
     }
 
-    pub(super) fn delete_share(
-        &self,
-        name: &str,
-        snapshots: bool,
-    ) -> Result<ControlAnswer, RequestFailure> {
+    pub fn delete_share(&self, share: DeleteShare) -> Result<Deleted, ApiFailure> {
+        let DeleteShare { name, snapshots } = share;
         let snapshots = if snapshots {
             DeleteShareSnapshots::IncludeLeased
         } else {
@@ -68,66 +154,66 @@ impl ControlConnection {
         };
         self.account.file().delete_share(
             &self.context("shares delete"),
-            &ShareRef::new(name),
+            &ShareRef::new(&name),
             snapshots,
         )?;
-        Ok(ControlAnswer::Done {})
+        Ok(Deleted { deleted: name })
     }
 
-    pub(super) fn lease(
+    pub(super) fn file_lease(
         &self,
         name: Option<&str>,
         path: &str,
-    ) -> Result<ControlAnswer, RequestFailure> {
+    ) -> Result<FileLeaseRow, ApiFailure> {
         let (share, path) = self.target(name, path)?;
         if path == SharePath::root() {
             return self.share_lease(&share);
         }
         let (path, lease) = match file_lease(&share, &path) {
             Ok(found) => found,
-            Err(error) => return Err(RequestFailure::Refused(share, path, error)),
+            Err(error) => return Err(self.refused(&share, &path, error)),
         };
         let id = match lease {
             FileLease::Available => None,
             FileLease::Leased(id) | FileLease::Broken(id) => Some(id.to_string()),
         };
-        Ok(ControlAnswer::Lease(FileLeaseRow {
+        Ok(FileLeaseRow {
             share_name: share.name().to_string(),
             path: path.to_string(),
             state: lease.state().to_string(),
             status: lease.status().to_string(),
             duration: lease.duration().map(|duration| duration.to_string()),
             id,
-        }))
+        })
     }
 
-    fn share_lease(&self, share: &Share) -> Result<ControlAnswer, RequestFailure> {
+    fn share_lease(&self, share: &Share) -> Result<FileLeaseRow, ApiFailure> {
         let info = self.account.file().properties(&ShareRef::new(share.name()))?;
-        Ok(ControlAnswer::Lease(FileLeaseRow {
+        Ok(FileLeaseRow {
             share_name: share.name().to_string(),
             path: SharePath::root().to_string(),
             state: info.lease.state.to_string(),
             status: info.lease.status.to_string(),
             duration: info.lease.duration.map(|duration| duration.to_string()),
             id: None,
-        }))
+        })
     }
 
-    pub(super) fn break_lease(
+    pub(super) fn break_file_lease(
         &self,
         name: Option<&str>,
         path: &str,
         period: Option<u32>,
-    ) -> Result<ControlAnswer, RequestFailure> {
+    ) -> Result<LeaseBroken, ApiFailure> {
         let (share, path) = self.target(name, path)?;
-        let none = Ok(ControlAnswer::LeaseBroken { was_leased: false, seconds: 0 });
+        let none = Ok(LeaseBroken { was_leased: false, seconds: 0 });
         if path == SharePath::root() {
             let at = ShareRef::new(share.name());
             // A lease that was broken before can be broken again; then there is none to end.
             let before = self.account.file().properties(&at)?.lease.state;
             let was_leased = before != LeaseState::Broken;
             return match self.account.file().break_lease(&at, period.map(Into::into)) {
-                Ok((seconds, _)) => Ok(ControlAnswer::LeaseBroken { was_leased, seconds }),
+                Ok((seconds, _)) => Ok(LeaseBroken { was_leased, seconds }),
                 Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
                     none
                 }
@@ -138,57 +224,50 @@ impl ControlConnection {
         let was_leased = before.is_ok_and(|(_, lease)| lease.state() != LeaseState::Broken);
         match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
         {
-            Ok(_) => Ok(ControlAnswer::LeaseBroken { was_leased, seconds: 0 }),
+            Ok(_) => Ok(LeaseBroken { was_leased, seconds: 0 }),
             Err(FileError::Denied(Denial::Lease(denial))) if is_none(denial) => none,
-            Err(error) => Err(RequestFailure::Refused(share, path, error)),
+            Err(error) => Err(self.refused(&share, &path, error)),
         }
     }
 
-    pub(super) fn create_snapshot(
+    /// Takes a snapshot; `progress` is told now and then how far it is.
+    pub fn create_snapshot(
         &self,
-        name: Option<&str>,
-        lines: &mut ControlLines,
-    ) -> Result<ControlAnswer, RequestFailure> {
-        let share = self.share(name)?;
+        of: &CreateSnapshot,
+        mut progress: impl FnMut(SnapshotProgress),
+    ) -> Result<SnapshotTaken, ApiFailure> {
+        let share = self.share(of.share.as_deref())?;
         let mut next = Instant::now();
         let made =
             self.account.file().create_snapshot(&ShareRef::new(share.name()), None, &mut |done| {
                 if Instant::now() >= next {
                     next = Instant::now() + REPORT_EVERY;
                     let (files, bytes) = (done.files_done, done.bytes_done);
-                    lines.write(&ControlAnswer::Progress { files, bytes });
+                    progress(SnapshotProgress { files, bytes });
                 }
                 Control::Continue
             });
         let (snapshot, _) = made?;
-        let share_name = share.name().to_string();
-        Ok(ControlAnswer::Snapshots { share_name, snapshots: vec![snapshot.to_string()] })
+        Ok(SnapshotTaken { share: share.name().to_string(), snapshot: snapshot.to_string() })
     }
 
-    pub(super) fn list_snapshots(
-        &self,
-        name: Option<&str>,
-    ) -> Result<ControlAnswer, RequestFailure> {
-        let share = self.share(name)?;
+    pub fn list_snapshots(&self, of: GetSnapshots) -> Result<SnapshotList, ApiFailure> {
+        let share = self.share(of.share.as_deref())?;
         let found = self.account.file().snapshots(share.name())?;
         let snapshots = found.iter().map(ToString::to_string).collect();
-        Ok(ControlAnswer::Snapshots { share_name: share.name().to_string(), snapshots })
+        Ok(SnapshotList { share: share.name().to_string(), snapshots })
     }
 
-    pub(super) fn delete_snapshot(
-        &self,
-        name: Option<&str>,
-        snapshot: &str,
-    ) -> Result<ControlAnswer, RequestFailure> {
-        let share = self.share(name)?;
-        let snapshot = SnapshotName::parse(snapshot).ok_or_else(|| {
+    pub fn delete_snapshot(&self, of: DeleteSnapshot) -> Result<Deleted, ApiFailure> {
+        let share = self.share(of.share.as_deref())?;
+        let DeleteSnapshot { snapshot, .. } = of;
+        let name = SnapshotName::parse(&snapshot).ok_or_else(|| {
             format!(
                 "'{snapshot}' is not a snapshot: use a time as `latchfs snapshot list` shows it"
             )
         })?;
-        let at = ShareRef::new(share.name()).at(&snapshot);
-        self.account.file().delete_snapshot(&at)?;
-        Ok(ControlAnswer::Done {})
+        self.account.file().delete_snapshot(&ShareRef::new(share.name()).at(&name))?;
+        Ok(Deleted { deleted: snapshot })
     }
 }
 

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::HeaderName;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::connection::{ControlConnection, RequestFailure};
-use super::events::FOLLOW_WAIT_MAX;
-use super::protocol::ControlAnswer;
 use super::request_path::{request_path, service_of};
+use super::session::Session;
+use crate::api::calls::ApiFailure;
 use crate::bench::Controls;
 use crate::bench::controls::{
-    FaultAction, FaultRow, Frequency, GateRow, NewFault, NewGate, Point, RULES_MAX, WaitingRow,
-    kept,
+    self as bench, FaultAction, FaultRow, Frequency, GateRow, Point, RULES_MAX, WaitingRow, kept,
 };
 use crate::clock::{ClockChange, TimeSource as _};
 use crate::rules::Timestamp;
@@ -33,7 +33,7 @@ const KEPT_MAX: Duration = Duration::from_hours(1);
 const CODE_MAX: usize = 64;
 
 /// Selects requests: those that match all of the given fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
     /// file, blob, queue or table.
@@ -63,72 +63,225 @@ impl Requests {
     }
 }
 
-/// An action on the clock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "clock", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ClockRequest {
-    /// Nothing: it is looked at.
-    Show {},
-    /// It is turned forward.
-    Advance {
-        ms: u64,
-    },
-    /// It is turned forward.
-    Set {
-        /// To this moment, as in `2026-01-02T03:04:05Z`.
-        time: String,
-    },
-    Freeze {},
-    Run {},
+/// Asks for the clock.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GetClock {}
+
+/// Turns the clock: one of these.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1, "examples" = [
+    { "advance_ms": 61000 }, { "set": "2190-01-02T03:04:05Z" }, { "freeze": true }, { "run": true },
+]))]
+pub struct TurnClock {
+    /// Forward by so much
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advance_ms: Option<u64>,
+    /// Forward to this moment, as in 2026-01-02T03:04:05Z
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("const" = true))]
+    pub freeze: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("const" = true))]
+    pub run: Option<bool>,
 }
 
-/// An action on gates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "gate", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum GateRequest {
-    /// They are listed, with the requests that wait.
-    List {},
-    Add {
-        requests: Requests,
-        /// received, checked or committed.
-        at: String,
-        /// How many, the next ones; all without it.
-        times: Option<u32>,
-        /// How long each waits at most.
-        limit_ms: Option<u64>,
+/// Asks for the gates.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GetGates {}
+
+/// A gate to add.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [
+    { "operation": "Put Blob", "path": "box/*" },
+    {
+        "service": "blob", "operation": "Put *", "path": "box/**", "headers": { "if-match": "*" },
+        "at": "committed", "times": 1, "limit_ms": 10000
     },
-    /// The answer waits until requests wait at a gate.
-    Wait {
-        id: u64,
-        count: usize,
-        /// For how long to wait for them.
-        wait_ms: u64,
-    },
-    Release {
-        /// Those of this gate.
-        id: Option<u64>,
-        request: Option<u64>,
-        /// The first so many.
-        count: Option<usize>,
-    },
-    /// One gate is removed, or all; the requests that wait there go on.
-    Remove { id: Option<u64> },
+]))]
+pub struct NewGate {
+    #[schemars(extend("enum" = ["file", "blob", "queue", "table", null]))]
+    pub service: Option<String>,
+    /// As in Put Blob; * stands for any letters
+    pub operation: Option<String>,
+    /// As in container/blob; * stands for any letters but a slash, ** for any
+    pub path: Option<String>,
+    pub account: Option<String>,
+    /// Headers, with patterns that their values fit
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// received, checked or committed
+    #[schemars(extend("default" = "received"))]
+    pub at: Option<String>,
+    /// How many requests stop, the next ones; all without it
+    pub times: Option<u32>,
+    /// How long each waits at most
+    #[schemars(range(max = 3_600_000), extend("default" = 60_000))]
+    pub limit_ms: Option<u64>,
 }
 
-/// An action on faults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum FaultRequest {
-    List {},
-    Add(FaultEntry),
-    /// One is removed, or all.
-    Remove {
-        id: Option<u64>,
+impl NewGate {
+    /// A gate for these requests.
+    pub fn new(requests: Requests) -> Self {
+        let Requests { service, operation, path, account, headers } = requests;
+        Self { service, operation, path, account, headers, at: None, times: None, limit_ms: None }
+    }
+}
+
+/// Asks for one gate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetGate {
+    pub id: u64,
+}
+
+/// Removes all gates.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RemoveGates {}
+
+/// Removes a gate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RemoveGate {
+    pub id: u64,
+}
+
+/// Waits until requests wait at a gate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WaitAtGate {
+    pub id: u64,
+    /// How many requests to wait for; 1 without it
+    pub count: Option<u32>,
+    /// For how long to wait; 30000 without it
+    #[schemars(range(max = 600_000))]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Releases requests of a gate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{}, { "count": 1 }]))]
+pub struct ReleaseGate {
+    pub id: u64,
+    /// Release only the first N requests; all if left out
+    pub count: Option<u64>,
+}
+
+/// Releases one request.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseRequest {
+    pub id: u64,
+}
+
+/// Releases requests of one gate or of all, and tells how many there were.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{}]))]
+pub struct ReleaseGates {
+    /// Those of this gate
+    pub gate: Option<u64>,
+    /// This request alone
+    pub request: Option<u64>,
+    /// The first so many
+    pub count: Option<u64>,
+}
+
+/// Asks for the faults.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GetFaults {}
+
+/// A fault to add.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [
+    { "operation": "Put Blob", "action": "drop_after", "times": 1 },
+    {
+        "service": "blob", "action": { "answer": { "status": 503, "code": "ServerBusy" } },
+        "probability": 0.5, "seed": 7
     },
+    { "path": "box/**", "action": { "delay_ms": 5 }, "times": 1 },
+]))]
+pub struct NewFault {
+    #[schemars(extend("enum" = ["file", "blob", "queue", "table", null]))]
+    pub service: Option<String>,
+    pub operation: Option<String>,
+    pub path: Option<String>,
+    pub account: Option<String>,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// An [`Action`]: read where the forms of one can be told.
+    #[schemars(with = "Action")]
+    pub action: Value,
+    pub times: Option<u32>,
+    /// Instead of times
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub probability: Option<f64>,
+    pub seed: Option<u64>,
+}
+
+impl NewFault {
+    /// A fault for these requests.
+    pub fn new(requests: Requests, action: &Action) -> Self {
+        let Requests { service, operation, path, account, headers } = requests;
+        let action = json!(action);
+        Self { service, operation, path, account, headers, action, ..Self::default() }
+    }
+}
+
+/// Removes all faults.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RemoveFaults {}
+
+/// Removes a fault.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RemoveFault {
+    pub id: u64,
+}
+
+/// The gate that was added.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GateAdded {
+    pub gate: u64,
+}
+
+/// The fault that was added.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FaultAdded {
+    pub fault: u64,
+}
+
+/// How many gates or faults were removed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Removed {
+    pub removed: usize,
+}
+
+/// How many requests wait at a gate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    pub waiting: usize,
+}
+
+/// How many requests went on.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Went {
+    pub released: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GateList {
+    pub gates: Vec<GateEntry>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FaultList {
+    pub faults: Vec<FaultEntry>,
 }
 
 /// A fault as it travels.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultEntry {
     /// Its number, once it is there.
@@ -151,13 +304,18 @@ pub struct FaultEntry {
 }
 
 /// The effect of a fault on a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
     /// It is refused, and nothing is done.
-    Answer { status: u16, code: String },
+    Answer {
+        #[schemars(range(min = 400, max = 599))]
+        status: u16,
+        #[schemars(regex(pattern = "^[A-Za-z0-9]{1,64}$"))]
+        code: String,
+    },
     /// It is carried out later.
-    DelayMs(u64),
+    DelayMs(#[schemars(range(max = 3_600_000))] u64),
     /// The connection is closed, and nothing is done.
     DropBefore,
     /// It is done, and the connection is closed without the answer.
@@ -165,11 +323,11 @@ pub enum Action {
     /// It is done, and the answer's body ends after so many bytes.
     CutBytes(u64),
     /// It is done, and the answer's body comes at so many bytes a second.
-    BytesPerSecond(u64),
+    BytesPerSecond(#[schemars(range(min = 1))] u64),
 }
 
 /// The clock of a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockState {
     pub now: String,
     /// The time of the system's clock.
@@ -177,7 +335,7 @@ pub struct ClockState {
     pub frozen: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateEntry {
     pub id: u64,
     pub requests: Requests,
@@ -193,7 +351,7 @@ pub struct GateEntry {
 }
 
 /// A request that waits at a gate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingEntry {
     pub request: u64,
     pub operation: String,
@@ -209,43 +367,51 @@ pub struct WaitingEntry {
     pub waits_ms: u64,
 }
 
-impl ControlConnection {
+const ACTION_FORM: &str = "'action' is one of {\"answer\": {\"status\": 503, \"code\": \
+                           \"ServerBusy\"}}, {\"delay_ms\": 100}, \"drop_before\", \"drop_after\", \
+                           {\"cut_bytes\": 10} and {\"bytes_per_second\": 100}";
+
+impl Session {
     fn controls(&self) -> &Arc<Controls> {
         self.serving.accounts().controls()
     }
 
-    /// Looks at the clock, or turns it.
-    pub(super) fn clock(&self, request: &ClockRequest) -> Result<ControlAnswer, RequestFailure> {
+    /// The state of the clock.
+    pub fn clock(&self, _: GetClock) -> Result<ClockState, ApiFailure> {
+        Ok(self.clock_state())
+    }
+
+    /// Turns the clock.
+    pub fn turn_clock(&self, turn: TurnClock) -> Result<ClockState, ApiFailure> {
         let clock = &self.controls().clock;
-        let turn = match request {
-            ClockRequest::Show {} => None,
-            ClockRequest::Advance { ms } => {
-                let by = Duration::from_millis(*ms);
+        let TurnClock { advance_ms, set, freeze, run } = turn;
+        let turn = match (advance_ms, set, freeze, run) {
+            (Some(ms), None, None, None) => {
+                let by = Duration::from_millis(ms);
                 check_moment(clock.now().after(by))?;
-                Some(ClockChange::Advance(by))
+                ClockChange::Advance(by)
             }
-            ClockRequest::Set { time } => {
-                let moment = parse_iso(time).ok_or_else(|| {
+            (None, Some(time), None, None) => {
+                let moment = parse_iso(&time).ok_or_else(|| {
                     format!("'{time}' is not a time: expected one as in 2026-01-02T03:04:05Z")
                 })?;
                 check_moment(moment)?;
-                Some(ClockChange::Set(moment))
+                ClockChange::Set(moment)
             }
-            ClockRequest::Freeze {} => Some(ClockChange::Freeze),
-            ClockRequest::Run {} => Some(ClockChange::Run),
+            (None, None, Some(true), None) => ClockChange::Freeze,
+            (None, None, None, Some(true)) => ClockChange::Run,
+            _ => {
+                let why = "give one of advance_ms, set, \"freeze\": true and \"run\": true";
+                return Err(ApiFailure::bad(why));
+            }
         };
-        let now = match turn {
-            Some(turn) => clock.turn(turn).map_err(|error| {
-                format!("{error}: it shows {}, which is later", iso(clock.now()))
-            })?,
-            None => clock.now(),
-        };
+        let now = clock
+            .turn(turn)
+            .map_err(|error| format!("{error}: it shows {}, which is later", iso(clock.now())))?;
         let state = ClockState { now: iso(now), ..self.clock_state() };
-        if turn.is_some() {
-            let does = if state.frozen { "stands" } else { "runs" };
-            self.tell("clock", None, format!("shows {} and {does}", state.now));
-        }
-        Ok(ControlAnswer::Clock(state))
+        let does = if state.frozen { "stands" } else { "runs" };
+        self.tell("clock", None, format!("shows {} and {does}", state.now));
+        Ok(state)
     }
 
     /// The state of the clock.
@@ -255,76 +421,108 @@ impl ControlConnection {
         ClockState { now, system, frozen: clock.stands() }
     }
 
-    /// Looks at gates, or changes them.
-    pub(super) fn gate(&self, request: GateRequest) -> Result<ControlAnswer, RequestFailure> {
+    pub fn gates(&self, _: GetGates) -> Result<GateList, ApiFailure> {
         let gates = &self.controls().gates;
-        let is_missing = |id: u64| !gates.list().iter().any(|row| row.id == id);
-        Ok(match request {
-            GateRequest::List {} => {
-                let waiting = gates.waiting();
-                let gates = gates.list().into_iter().map(|row| gate_entry(row, &waiting)).collect();
-                ControlAnswer::Gates { gates }
-            }
-            GateRequest::Add { requests, at, times, limit_ms } => {
-                check_times(times)?;
-                let told = format!("{} at {at}", requests.words());
-                let point = point(&at)?;
-                let pattern = self.pattern(requests, Some(point))?;
-                let limit = kept_for(limit_ms.unwrap_or(LIMIT_MS))?;
-                let id = gates.add(NewGate { pattern, point, times, limit });
-                let id = id.ok_or_else(too_many)?;
-                self.tell("gate-added", Some(id), told);
-                ControlAnswer::Added { id }
-            }
-            GateRequest::Wait { id, count, wait_ms } => {
-                if is_missing(id) {
-                    return Err(no_such("gate", id));
-                }
-                let patience = Duration::from_millis(wait_ms).min(FOLLOW_WAIT_MAX);
-                ControlAnswer::Counted { count: gates.wait_for(id, count, patience) }
-            }
-            GateRequest::Release { id: Some(id), .. } if is_missing(id) => {
-                return Err(no_such("gate", id));
-            }
-            GateRequest::Release { id, request, count } => {
-                ControlAnswer::Counted { count: gates.release(request, id, count) }
-            }
-            GateRequest::Remove { id } => {
-                let answer = removed("gate", id, gates.remove(id))?;
-                self.tell("gate-removed", id, if id.is_some() { "" } else { "all" });
-                answer
-            }
-        })
+        let waiting = gates.waiting();
+        let gates = gates.list().into_iter().map(|row| gate_entry(row, &waiting)).collect();
+        Ok(GateList { gates })
     }
 
-    /// Looks at faults, or changes them.
-    pub(super) fn fault(&self, request: FaultRequest) -> Result<ControlAnswer, RequestFailure> {
-        let faults = &self.controls().faults;
-        Ok(match request {
-            FaultRequest::List {} => ControlAnswer::Faults {
-                faults: faults.list().into_iter().map(fault_entry).collect(),
-            },
-            FaultRequest::Add(entry) => {
-                let frequency = frequency(&entry)?;
-                let told = entry.requests.words();
-                let (pattern, action) =
-                    (self.pattern(entry.requests, None)?, action(entry.action)?);
-                check_possible(&pattern, &action)?;
-                let id = faults.add(NewFault { pattern, action, frequency });
-                let id = id.ok_or_else(too_many)?;
-                self.tell("fault-added", Some(id), told);
-                ControlAnswer::Added { id }
+    pub fn gate(&self, GetGate { id }: GetGate) -> Result<GateEntry, ApiFailure> {
+        let found = self.gates(GetGates {})?.gates.into_iter().find(|gate| gate.id == id);
+        found.ok_or_else(|| no_such("gate", id))
+    }
+
+    pub fn add_gate(&self, gate: NewGate) -> Result<GateAdded, ApiFailure> {
+        let NewGate { service, operation, path, account, headers, at, times, limit_ms } = gate;
+        check_times(times)?;
+        let requests = Requests { service, operation, path, account, headers };
+        let at = at.unwrap_or_else(|| "received".to_owned());
+        let told = format!("{} at {at}", requests.words());
+        let point = point(&at)?;
+        let pattern = self.pattern(requests, Some(point))?;
+        let limit = kept_for(limit_ms.unwrap_or(LIMIT_MS))?;
+        let id = self.controls().gates.add(bench::NewGate { pattern, point, times, limit });
+        let gate = id.ok_or_else(too_many)?;
+        self.tell("gate-added", Some(gate), told);
+        Ok(GateAdded { gate })
+    }
+
+    pub fn remove_gate(&self, RemoveGate { id }: RemoveGate) -> Result<Removed, ApiFailure> {
+        let removed = removed("gate", Some(id), self.controls().gates.remove(Some(id)))?;
+        self.tell("gate-removed", Some(id), "");
+        Ok(removed)
+    }
+
+    pub fn remove_gates(&self, _: RemoveGates) -> Result<Removed, ApiFailure> {
+        let removed = self.controls().gates.remove(None);
+        self.tell("gate-removed", None, "all");
+        Ok(Removed { removed })
+    }
+
+    pub fn release_gate(&self, wanted: ReleaseGate) -> Result<Went, ApiFailure> {
+        let ReleaseGate { id, count } = wanted;
+        self.release_gates(ReleaseGates { gate: Some(id), request: None, count })
+    }
+
+    pub fn release_request(&self, wanted: ReleaseRequest) -> Result<Went, ApiFailure> {
+        let ReleaseRequest { id } = wanted;
+        let one = ReleaseGates { request: Some(id), ..ReleaseGates::default() };
+        match self.release_gates(one)? {
+            Went { released: 0 } => {
+                Err(ApiFailure::not_found(format!("request {id} waits at no gate")))
             }
-            FaultRequest::Remove { id } => {
-                let answer = removed("fault", id, faults.remove(id))?;
-                self.tell("fault-removed", id, if id.is_some() { "" } else { "all" });
-                answer
-            }
-        })
+            went => Ok(went),
+        }
+    }
+
+    pub fn release_gates(&self, wanted: ReleaseGates) -> Result<Went, ApiFailure> {
+        let ReleaseGates { gate, request, count } = wanted;
+        if let Some(id) = gate {
+            self.check_gate(id)?;
+        }
+        let count = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        Ok(Went { released: self.controls().gates.release(request, gate, count) })
+    }
+
+    pub fn check_gate(&self, id: u64) -> Result<(), ApiFailure> {
+        let is_there = self.controls().gates.list().iter().any(|row| row.id == id);
+        if is_there { Ok(()) } else { Err(no_such("gate", id)) }
+    }
+
+    pub fn faults(&self, _: GetFaults) -> Result<FaultList, ApiFailure> {
+        let faults = self.controls().faults.list().into_iter().map(fault_entry).collect();
+        Ok(FaultList { faults })
+    }
+
+    pub fn add_fault(&self, fault: NewFault) -> Result<FaultAdded, ApiFailure> {
+        let frequency = frequency(&fault)?;
+        let NewFault { service, operation, path, account, headers, action: effect, .. } = fault;
+        let effect = serde_json::from_value(effect).map_err(|_| ApiFailure::bad(ACTION_FORM))?;
+        let requests = Requests { service, operation, path, account, headers };
+        let told = requests.words();
+        let (pattern, action) = (self.pattern(requests, None)?, action(effect)?);
+        check_possible(&pattern, &action)?;
+        let id = self.controls().faults.add(bench::NewFault { pattern, action, frequency });
+        let fault = id.ok_or_else(too_many)?;
+        self.tell("fault-added", Some(fault), told);
+        Ok(FaultAdded { fault })
+    }
+
+    pub fn remove_fault(&self, RemoveFault { id }: RemoveFault) -> Result<Removed, ApiFailure> {
+        let removed = removed("fault", Some(id), self.controls().faults.remove(Some(id)))?;
+        self.tell("fault-removed", Some(id), "");
+        Ok(removed)
+    }
+
+    pub fn remove_faults(&self, _: RemoveFaults) -> Result<Removed, ApiFailure> {
+        let removed = self.controls().faults.remove(None);
+        self.tell("fault-removed", None, "all");
+        Ok(Removed { removed })
     }
 
     /// The pattern of these requests, if any request can fit it, and stop at that point.
-    fn pattern(&self, requests: Requests, at: Option<Point>) -> Result<Pattern, RequestFailure> {
+    fn pattern(&self, requests: Requests, at: Option<Point>) -> Result<Pattern, ApiFailure> {
         let Requests { service, operation, path, account, headers } = requests;
         let service = service.as_deref().map(service_of).transpose()?;
         let (service, path) = match path {
@@ -334,7 +532,7 @@ impl ControlConnection {
         if let Some(name) = &account
             && self.serving.accounts().get(name).is_none()
         {
-            return Err(RequestFailure::missing(format!("there is no account '{name}' here")));
+            return Err(ApiFailure::not_found(format!("there is no account '{name}' here")));
         }
         if let Some(name) =
             headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())
@@ -428,7 +626,7 @@ fn check_times(times: Option<u32>) -> Result<(), String> {
     Ok(())
 }
 
-fn frequency(entry: &FaultEntry) -> Result<Frequency, String> {
+fn frequency(entry: &NewFault) -> Result<Frequency, String> {
     check_times(entry.times)?;
     match (entry.times, entry.probability) {
         (None, None) => Ok(Frequency::Always),
@@ -481,20 +679,20 @@ fn is_errno(code: &str) -> bool {
     code.starts_with('E') && !code.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-fn too_many() -> RequestFailure {
-    RequestFailure::busy(format!(
+fn too_many() -> ApiFailure {
+    ApiFailure::busy(format!(
         "a server has at most {RULES_MAX} of them, and all are still in force: remove one"
     ))
 }
 
-fn no_such(what: &str, id: u64) -> RequestFailure {
-    RequestFailure::missing(format!("there is no {what} {id}"))
+fn no_such(what: &str, id: u64) -> ApiFailure {
+    ApiFailure::not_found(format!("there is no {what} {id}"))
 }
 
-fn removed(what: &str, id: Option<u64>, count: usize) -> Result<ControlAnswer, RequestFailure> {
+fn removed(what: &str, id: Option<u64>, removed: usize) -> Result<Removed, ApiFailure> {
     match id {
-        Some(id) if count == 0 => Err(no_such(what, id)),
-        _ => Ok(ControlAnswer::Counted { count }),
+        Some(id) if removed == 0 => Err(no_such(what, id)),
+        _ => Ok(Removed { removed }),
     }
 }
 

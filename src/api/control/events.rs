@@ -1,42 +1,35 @@
 //! Which rows of the journal a request is given: `latchfs events`, the event file, and the stream
 //! of the HTTP API. The fields of a row are decided in [`crate::journal::json`].
 
-use std::time::{Duration, Instant};
-
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::ObjectAddress;
-use super::connection::ControlConnection;
-use super::protocol::ControlAnswer;
+use super::session::Session;
+use crate::api::calls::ApiFailure;
 use crate::file::rules::SharePath;
 use crate::file::rules::name::fold;
 use crate::journal::json::{EventPage, EventRow};
 use crate::journal::programs::{Programs, resolved};
 use crate::journal::ring::PAGE_MAX;
 use crate::journal::row::ServerChange;
-use crate::journal::{AccountJournal, Event, Journal, Page, Reads, Row};
+use crate::journal::{Event, Journal, Page, Reads, Row};
 use crate::rules::service::ServiceKind;
-
-/// The longest that one request waits for an event: a follower asks again.
-pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The longest page, in bytes of JSON, unless its only event is longer: a client chooses most of an
 /// event's texts, and a page is kept for as long as a client does not read it.
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// Which events of the stream are meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamRequest {
     /// Those after the event of this number.
-    #[serde(default)]
     pub after: u64,
     /// Of this account alone.
     pub of_account: Option<String>,
     /// Of this service alone: file, blob, queue or table.
     pub service: Option<String>,
     /// Of these kinds alone.
-    #[serde(default)]
     pub kinds: Vec<String>,
 }
 
@@ -50,15 +43,15 @@ impl StreamRequest {
     }
 }
 
-impl ControlConnection {
+impl Session {
     /// The next events of the stream.
-    pub(super) fn stream(&self, request: &StreamRequest) -> ControlAnswer {
+    pub fn stream(&self, request: &StreamRequest) -> EventPage {
         let journal = self.serving.accounts().journal();
         let Page { rows, lost, last, newest } = journal.after(request.after, PAGE_MAX, Reads::All);
         let mut programs = Programs::default();
         let rows = rows.iter().map(|row| EventRow::of(row, &mut programs));
         let (events, last) = page_of(rows.filter(|row| request.lets_through(row)), last);
-        ControlAnswer::Stream(EventPage { events, lost, last, newest })
+        EventPage { events, lost, last, newest }
     }
 
     /// Records what the client of this connection changed of what tests control.
@@ -165,23 +158,47 @@ fn is_within(path: &str, of: &SharePath) -> bool {
     below.is_some_and(|rest| rest.is_empty() || of.is_empty() || rest.starts_with('/'))
 }
 
-/// The events of an account after `seq`, waiting for the first one for at most `patience`.
-pub fn page(of: &AccountJournal, filter: &EventFilter, seq: u64, patience: Duration) -> EventPage {
-    let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
-    let (journal, mut seq) = (of.journal(), seq);
-    loop {
-        let Page { mut rows, lost, last, newest } = listed(journal, seq);
+/// Asks for the next events that `latchfs events` lists, at most a page of them.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetLog {
+    /// Of this share alone
+    pub share: Option<String>,
+    /// On this path, or on this object of another service, and below it
+    pub path: Option<String>,
+    /// Those after the event of this number
+    #[serde(default)]
+    pub after: u64,
+    /// For how long to wait for the first one, if there is none yet
+    #[serde(default)]
+    #[schemars(range(max = 600_000))]
+    pub wait_ms: u64,
+}
+
+impl Session {
+    /// The next events of the account that a request names.
+    pub fn log(&self, of: &GetLog) -> Result<EventPage, ApiFailure> {
+        let filter = self.filter(of.share.as_deref(), of.path.as_deref())?;
+        let Page { mut rows, lost, last, newest } =
+            listed(self.account.journal().journal(), of.after);
         rows.retain(|row| {
-            row.account.as_ref() == Some(of.account()) && filter.lets_through(&row.event)
+            row.account.as_deref() == Some(&**self.account.name())
+                && filter.lets_through(&row.event)
         });
-        if rows.is_empty() && lost == 0 && Instant::now() < end {
-            seq = last;
-            if last == newest {
-                journal.wait(last, end.saturating_duration_since(Instant::now()));
-            }
-            continue;
+        Ok(EventPage { events: events_of(&rows), lost, last, newest })
+    }
+
+    /// The events that a request names: by a share, a path, or an object of another service.
+    fn filter(&self, name: Option<&str>, path: Option<&str>) -> Result<EventFilter, ApiFailure> {
+        let object = path.and_then(ObjectAddress::read);
+        if let Some(object) = object.filter(|object| !matches!(object, ObjectAddress::File { .. }))
+        {
+            return Ok(EventFilter { object: Some(object), ..EventFilter::default() });
         }
-        return EventPage { events: events_of(&rows), lost, last, newest };
+        let (share_name, path) = self.place(name, path)?;
+        if let Some(name) = &share_name {
+            self.share(Some(name))?;
+        }
+        Ok(EventFilter { share_name, path, object: None })
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! Decides their names in JSON, and how many are listed. The engine reports them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::ObjectAddress;
-use super::connection::{ControlConnection, RequestFailure};
 use super::object_lease::ObjectLease;
 use super::objects::ChangeRow;
-use super::protocol::{ControlAnswer, HandleRow};
 use super::report;
+use super::rows::HandleRow;
+use super::session::Session;
+use crate::api::calls::ApiFailure;
 use crate::file::rules::ranges::{ByteRange, LockKind};
 use crate::file::service::shares::ListOptions;
 use crate::file::service::{HeldLock, PendingName, Share};
@@ -21,7 +23,7 @@ use crate::rules::time::iso;
 /// The most leases, and the most messages, in one answer; how many more there are is said.
 pub const HELD_MAX: usize = 1_000;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LockRow {
     pub account: String,
     #[serde(rename = "share")]
@@ -44,7 +46,7 @@ pub struct LockRow {
     pub handle: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingRow {
     pub account: String,
     #[serde(rename = "share")]
@@ -55,7 +57,7 @@ pub struct PendingRow {
 }
 
 /// A lease in force.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseRow {
     #[serde(flatten)]
     pub lease: ObjectLease,
@@ -64,7 +66,7 @@ pub struct LeaseRow {
 }
 
 /// A message that no Get returns yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageRow {
     pub account: String,
     pub object: String,
@@ -78,14 +80,64 @@ pub struct MessageRow {
     pub holder: Option<ChangeRow>,
 }
 
-impl ControlConnection {
+/// Asks for byte-range locks.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetLocks {
+    /// The share; the only one without it
+    pub share: Option<String>,
+    /// A path in the share
+    pub path: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LockList {
+    /// By share, path and first byte.
+    pub locks: Vec<LockRow>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
+/// Asks for files that are delete pending.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetPending {}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PendingList {
+    /// By share and path.
+    pub pending: Vec<PendingRow>,
+}
+
+/// Asks for leases in force.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetLeases {}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LeaseList {
+    /// Of shares and files, then of containers and blobs.
+    pub leases: Vec<LeaseRow>,
+    /// How many more there are, or may be.
+    pub left_out: usize,
+}
+
+/// Asks for messages that no Get returns yet.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetMessages {
+    /// Of this queue alone
+    pub queue: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MessageList {
+    /// Those that come back first, first.
+    pub messages: Vec<MessageRow>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
+impl Session {
     /// Byte-range locks, of one file or share or of all.
-    pub(super) fn locks(
-        &self,
-        name: Option<&str>,
-        path: Option<&str>,
-    ) -> Result<ControlAnswer, RequestFailure> {
-        let (name, path) = self.place(name, path)?;
+    pub fn locks(&self, of: GetLocks) -> Result<LockList, ApiFailure> {
+        let (name, path) = self.place(of.share.as_deref(), of.path.as_deref())?;
         let mut programs = Programs::default();
         let (mut locks, mut left_out) = (Vec::new(), 0);
         let ask = |share: &Share| share.held_locks(path.as_ref());
@@ -95,7 +147,7 @@ impl ControlConnection {
             let rows = held.into_iter().take(room);
             locks.extend(rows.map(|held| self.lock_row(share.name(), &mut programs, &held)));
         }
-        Ok(ControlAnswer::Locks { locks, left_out })
+        Ok(LockList { locks, left_out })
     }
 
     fn lock_row(&self, share: &str, programs: &mut Programs, held: &HeldLock) -> LockRow {
@@ -116,7 +168,7 @@ impl ControlConnection {
     }
 
     /// Files that are delete pending.
-    pub(super) fn pending(&self) -> Result<ControlAnswer, RequestFailure> {
+    pub fn pending(&self, _: GetPending) -> Result<PendingList, ApiFailure> {
         let mut pending = Vec::new();
         for (share, names) in self.ask_shares(None, None, Share::pending_names)? {
             pending.extend(names.into_iter().map(|PendingName { path, handles }| PendingRow {
@@ -126,11 +178,11 @@ impl ControlConnection {
                 handles: report::rows(self.account.name(), share.name(), &handles, share.now()),
             }));
         }
-        Ok(ControlAnswer::Pending { pending })
+        Ok(PendingList { pending })
     }
 
     /// Leases in force: of shares and files, then of containers and blobs.
-    pub(super) fn leases(&self) -> Result<ControlAnswer, RequestFailure> {
+    pub fn leases(&self, _: GetLeases) -> Result<LeaseList, ApiFailure> {
         let now = self.now();
         let (mut leases, mut left_out) = self.file_leases()?;
         if let Some(service) = self.account.used_blob()? {
@@ -149,7 +201,7 @@ impl ControlConnection {
         }
         left_out += leases.len().saturating_sub(HELD_MAX);
         leases.truncate(HELD_MAX);
-        Ok(ControlAnswer::Leases { leases, left_out })
+        Ok(LeaseList { leases, left_out })
     }
 
     fn leased(&self, address: &ObjectAddress, lease: ObjectLease, by: Option<&Writer>) -> LeaseRow {
@@ -157,7 +209,7 @@ impl ControlConnection {
     }
 
     /// Leases of shares and files, and how many have no path that is known.
-    fn file_leases(&self) -> Result<(Vec<LeaseRow>, usize), RequestFailure> {
+    fn file_leases(&self) -> Result<(Vec<LeaseRow>, usize), ApiFailure> {
         let (mut leases, mut left_out) = (Vec::new(), 0);
         let account = self.account.name().to_string();
         for info in self.account.file().every_share(&ListOptions::default())? {
@@ -195,11 +247,11 @@ impl ControlConnection {
     }
 
     /// Messages that no Get returns yet, of one queue or of all.
-    pub(super) fn messages(&self, queue: Option<&str>) -> Result<ControlAnswer, RequestFailure> {
+    pub fn messages(&self, of: GetMessages) -> Result<MessageList, ApiFailure> {
         let Some(service) = self.account.used_queue()? else {
-            return Ok(ControlAnswer::Messages { messages: Vec::new(), left_out: 0 });
+            return Ok(MessageList { messages: Vec::new(), left_out: 0 });
         };
-        let (found, left_out, now) = service.hidden(self.now(), queue, HELD_MAX)?;
+        let (found, left_out, now) = service.hidden(self.now(), of.queue.as_deref(), HELD_MAX)?;
         let messages = found.into_iter().map(|(queue, message)| {
             let address = ObjectAddress::Message { queue, id: message.id.to_string() };
             let visible = message.visible_at.timestamp();
@@ -212,7 +264,7 @@ impl ControlConnection {
                 holder: message.holder.as_ref().map(|by| self.row(&address, by, None)),
             }
         });
-        Ok(ControlAnswer::Messages { messages: messages.collect(), left_out })
+        Ok(MessageList { messages: messages.collect(), left_out })
     }
 }
 

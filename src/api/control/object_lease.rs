@@ -1,22 +1,22 @@
 //! Leases of blobs and containers, shown with their ID and ended without it. The rules are decided
 //! by the engine; leases of files and shares are in [`super::account`].
 
-use std::sync::Arc;
-
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::address::ObjectAddress;
-use super::connection::{ControlConnection, RequestFailure};
+use super::address::{ObjectAddress, PrintedFile};
 use super::objects::address;
-use super::protocol::ControlAnswer;
+use super::rows::FileLeaseRow;
+use super::session::Session;
+use crate::api::calls::ApiFailure;
 use crate::blob::rules::BlobDenial;
 use crate::blob::service::{BlobAt, BlobError, LeaseAction};
+use crate::rules::Timestamp;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::{LeaseDenial, LeaseKind, LeaseState, TimedLease};
-use crate::rules::{Caller, Context, Timestamp};
 
 /// The lease of a blob or a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectLease {
     pub account: String,
     pub object: String,
@@ -32,27 +32,91 @@ pub struct ObjectLease {
     pub seconds_left: Option<u64>,
 }
 
-impl ControlConnection {
-    /// The lease of a blob or a container.
-    pub(super) fn object_lease(&self, object: &str) -> Result<ControlAnswer, RequestFailure> {
-        Ok(ControlAnswer::ObjectLease(self.lease_of(&address(object)?)?))
+/// Asks for one lease.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetLease {
+    /// As in [`BreakLease`]; `share:` is the only share.
+    pub object: String,
+}
+
+/// The lease of a file or a share, or of a blob or a container.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LeaseShown {
+    File(FileLeaseRow),
+    Object(ObjectLease),
+}
+
+/// Ends a lease.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "object": "blob:box/b", "period": 0 }]))]
+pub struct BreakLease {
+    /// Its address.
+    #[schemars(description = "file:SHARE/PATH, share:NAME, blob:CONTAINER or blob:CONTAINER/NAME")]
+    pub object: String,
+    /// Seconds; when its time is over without it
+    #[schemars(range(max = 60))]
+    pub period: Option<u32>,
+}
+
+/// A lease was ended, or there was none.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LeaseBroken {
+    pub was_leased: bool,
+    /// In how many seconds it ends.
+    pub seconds: u64,
+}
+
+/// The share, if one is named, and the path of an object that is a file or a share. Leases of
+/// shares are written `share:NAME` too.
+pub fn file_of(object: &str) -> Option<(Option<String>, String)> {
+    if let Some(share) = object.strip_prefix("share:") {
+        return Some((Some(share.to_owned()).filter(|share| !share.is_empty()), String::new()));
+    }
+    // An account before the share is left in place: the one of the call is meant.
+    PrintedFile::read(object)
+        .filter(|file| file.account.is_none())
+        .map(|file| (Some(file.share), file.path))
+}
+
+impl Session {
+    /// The lease of a file, share, blob or container.
+    pub fn lease(&self, GetLease { object }: GetLease) -> Result<LeaseShown, ApiFailure> {
+        Ok(match file_of(&object) {
+            Some((share, path)) => LeaseShown::File(self.file_lease(share.as_deref(), &path)?),
+            None => LeaseShown::Object(self.object_lease(&object)?),
+        })
     }
 
-    fn lease_of(&self, address: &ObjectAddress) -> Result<ObjectLease, RequestFailure> {
+    /// Ends a lease.
+    pub fn break_lease(&self, of: BreakLease) -> Result<LeaseBroken, ApiFailure> {
+        let BreakLease { object, period } = of;
+        match file_of(&object) {
+            Some((share, path)) => self.break_file_lease(share.as_deref(), &path, period),
+            None => self.break_object_lease(&object, period),
+        }
+    }
+
+    /// The lease of a blob or a container.
+    pub(super) fn object_lease(&self, object: &str) -> Result<ObjectLease, ApiFailure> {
+        self.lease_of(&address(object)?)
+    }
+
+    fn lease_of(&self, address: &ObjectAddress) -> Result<ObjectLease, ApiFailure> {
         let (now, service) = (self.now(), self.blob()?);
         Ok(match address {
             ObjectAddress::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
                 let state = service.why(now, &at)?.state;
-                let state = state.ok_or_else(|| {
-                    RequestFailure::from(BlobError::from(BlobDenial::BlobNotFound))
-                })?;
+                let state = state
+                    .ok_or_else(|| ApiFailure::from(BlobError::from(BlobDenial::BlobNotFound)))?;
                 self.lease_row(address, &state.lease, now)
             }
             ObjectAddress::Container(name) => {
                 let state = service.container_now(name);
                 let state = state.ok_or_else(|| {
-                    RequestFailure::from(BlobError::from(BlobDenial::ContainerNotFound))
+                    ApiFailure::from(BlobError::from(BlobDenial::ContainerNotFound))
                 })?;
                 self.lease_row(address, &state.lease, now)
             }
@@ -65,7 +129,7 @@ impl ControlConnection {
         &self,
         object: &str,
         period: Option<u32>,
-    ) -> Result<ControlAnswer, RequestFailure> {
+    ) -> Result<LeaseBroken, ApiFailure> {
         let address = address(object)?;
         let service = self.blob()?;
         let context = self.context("Break Lease");
@@ -88,25 +152,15 @@ impl ControlConnection {
         match broken {
             Ok(broken) => {
                 let seconds = broken.seconds.unwrap_or_default();
-                Ok(ControlAnswer::LeaseBroken { was_leased, seconds })
+                Ok(LeaseBroken { was_leased, seconds })
             }
             Err(error) => match error.denial() {
                 Some(BlobDenial::Lease(LeaseDenial::LeaseNotPresentWithLeaseOperation(_))) => {
-                    Ok(ControlAnswer::LeaseBroken { was_leased: false, seconds: 0 })
+                    Ok(LeaseBroken { was_leased: false, seconds: 0 })
                 }
                 _ => Err(error.into()),
             },
         }
-    }
-
-    /// The context of a request that has no operation of a service; `command` is the command that
-    /// sends it.
-    pub(super) fn context(&self, command: &'static str) -> Context {
-        let mut owner = self.owner.clone();
-        owner.program.get_or_insert_with(|| format!("latchfs {command}").into());
-        let mut caller = Caller::local(Arc::new(owner), command);
-        caller.user_agent = Some(self.owner.client.name.as_str().into());
-        Context::new(self.now(), caller)
     }
 
     pub(super) fn lease_row<K: LeaseKind>(
@@ -132,10 +186,10 @@ fn without_lease(address: &ObjectAddress) -> String {
 }
 
 /// Waits for an operation of the engine. A connection has a thread of its own.
-fn wait<T>(operation: impl Future<Output = T>) -> Result<T, RequestFailure> {
+fn wait<T>(operation: impl Future<Output = T>) -> Result<T, ApiFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| {
-        RequestFailure::system(format!("no thread can wait for the engine: {error}"))
+        ApiFailure::failed(format!("no thread can wait for the engine: {error}"))
     })?;
     Ok(runtime.block_on(operation))
 }

@@ -8,13 +8,14 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::address::ObjectAddress;
-use super::connection::{ControlConnection, RequestFailure};
-use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
+use super::session::Session;
+use crate::api::calls::ApiFailure;
 use crate::blob::rules::tier::Tier;
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
 use crate::blob::service as blob;
@@ -31,11 +32,15 @@ use crate::table::rules::{EntityKey, TableDenial, TableName};
 use crate::table::service as table;
 use crate::table::service::TableError;
 
+/// The forms of an address of an object.
+pub const OBJECT_FORM: &str = "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER/NAME, \
+                               queue:NAME[/ID] or table:TABLE/PARTITION/ROW";
+
 /// The most changes that `why` tells of.
 const CHANGES_MAX: usize = 5;
 
 /// A change of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeRow {
     pub account: String,
     pub object: String,
@@ -54,7 +59,7 @@ pub struct ChangeRow {
 }
 
 /// A reason why a request on an object is refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObstacleRow {
     /// Which rule: `lease`, `copy_pending`, `immutable`, `archived`, `hidden`.
     pub rule: String,
@@ -62,7 +67,7 @@ pub struct ObstacleRow {
 }
 
 /// The state of an object, and why requests on it are refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectState {
     pub account: String,
     pub object: String,
@@ -74,9 +79,23 @@ pub struct ObjectState {
     pub changes: Vec<ChangeRow>,
 }
 
-impl ControlConnection {
+/// Asks for the latest changes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetHistory {
+    /// Its address.
+    #[schemars(description = OBJECT_FORM)]
+    pub object: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    /// Of an object and of all below it, oldest first.
+    pub changes: Vec<ChangeRow>,
+}
+
+impl Session {
     /// Reports why requests on an object are refused, and who changed it last.
-    pub(super) fn why_object(&self, object: &str) -> Result<ControlAnswer, RequestFailure> {
+    pub(super) fn why_object(&self, object: &str) -> Result<ObjectState, ApiFailure> {
         let address = address(object)?;
         let mut told = match &address {
             ObjectAddress::Blob { container, name } => {
@@ -97,11 +116,12 @@ impl ControlConnection {
         told.changes.drain(..surplus);
         told.account = self.account.name().to_string();
         told.object = address.to_string();
-        Ok(ControlAnswer::Object(told))
+        Ok(told)
     }
 
     /// Changes of an object and of all below it, oldest first; of the whole account without one.
-    pub(super) fn history(&self, object: Option<&str>) -> Result<ControlAnswer, RequestFailure> {
+    pub fn history(&self, of: GetHistory) -> Result<History, ApiFailure> {
+        let object = of.object.as_deref();
         let address = object.map(address).transpose()?;
         if let Some(address @ ObjectAddress::File { .. }) = &address {
             let why = "changes of files are not kept; `latchfs events` shows who was refused";
@@ -110,14 +130,13 @@ impl ControlConnection {
         let wanted = |other: &ObjectAddress| address.as_ref().is_none_or(|one| one.holds(other));
         let mut changes = self.remembered(wanted);
         // The last writer is in the row, and known after a restart too.
-        if let Some(Ok(ControlAnswer::Object(told))) = object.map(|object| self.why_object(object))
-        {
+        if let Some(Ok(told)) = object.map(|object| self.why_object(object)) {
             let missing = |row: &ChangeRow| !changes.contains(row);
             let more: Vec<_> = told.changes.into_iter().filter(missing).collect();
             changes.extend(more);
         }
         changes.sort_by(|one, other| one.time.cmp(&other.time));
-        Ok(ControlAnswer::History { changes })
+        Ok(History { changes })
     }
 
     fn remembered(&self, wanted: impl Fn(&ObjectAddress) -> bool) -> Vec<ChangeRow> {
@@ -138,7 +157,7 @@ impl ControlConnection {
         rows
     }
 
-    fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, RequestFailure> {
+    fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, ApiFailure> {
         let now = self.now();
         let standing = self.blob()?.why(now, at)?;
         let changes: Vec<_> =
@@ -161,7 +180,7 @@ impl ControlConnection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_container(&self, name: &str) -> Result<ObjectState, RequestFailure> {
+    fn why_container(&self, name: &str) -> Result<ObjectState, ApiFailure> {
         let now = self.now();
         let service = self.blob()?;
         let address = ObjectAddress::Container(name.to_owned());
@@ -180,7 +199,7 @@ impl ControlConnection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_queue(&self, name: &str) -> Result<ObjectState, RequestFailure> {
+    fn why_queue(&self, name: &str) -> Result<ObjectState, ApiFailure> {
         // One row is left for the last change of the queue itself.
         let most = CHANGES_MAX - 1;
         let standing = self.account.queue()?.why_queue(self.now(), name, most)?;
@@ -213,7 +232,7 @@ impl ControlConnection {
         Ok(ObjectState { in_the_way: hidden.into_iter().collect(), facts, changes, ..told() })
     }
 
-    fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, RequestFailure> {
+    fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, ApiFailure> {
         let service = self.account.queue()?;
         let standing = service.why(self.now(), queue, id)?;
         let changes: Vec<_> =
@@ -243,8 +262,8 @@ impl ControlConnection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_entity(&self, name: &str, key: &EntityKey) -> Result<ObjectState, RequestFailure> {
-        let denied = |error: TableDenial| RequestFailure::from(TableError::from(error));
+    fn why_entity(&self, name: &str, key: &EntityKey) -> Result<ObjectState, ApiFailure> {
+        let denied = |error: TableDenial| ApiFailure::from(TableError::from(error));
         let name = TableName::parse(name).map_err(denied)?;
         key.check().map_err(denied)?;
         let service = self.account.table()?;
@@ -265,12 +284,8 @@ impl ControlConnection {
         Ok(ObjectState { facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    pub(super) fn blob(&self) -> Result<Arc<BlobService>, RequestFailure> {
+    pub(super) fn blob(&self) -> Result<Arc<BlobService>, ApiFailure> {
         Ok(self.account.blob()?)
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.account.clock().now()
     }
 
     fn blob_row(&self, change: &blob::ChangedBlob) -> ChangeRow {
@@ -420,12 +435,12 @@ fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<ObstacleRow> {
 }
 
 /// The refusal of an object that is not there, with the request that deleted it.
-fn absent(denial: &dyn Display, changes: &[ChangeRow]) -> RequestFailure {
+fn absent(denial: &dyn Display, changes: &[ChangeRow]) -> ApiFailure {
     let mut message = denial.to_string();
     if let Some(last) = changes.last() {
         message = format!("{message} [latchfs: {}]", last.words());
     }
-    RequestFailure::object(RefusalKind::NotFound, message)
+    ApiFailure::rule(RefusalKind::NotFound, message)
 }
 
 impl ChangeRow {

@@ -1,7 +1,5 @@
-//! The names of refusals on the control socket and in JSON: one table each for files, shares and
+//! The names of refusals in JSON: one table each for files, shares and
 //! the other services.
-
-use serde::{Deserialize, Serialize};
 
 use crate::blob::rules::BlobDenial;
 use crate::file::service::ShareDenial;
@@ -69,21 +67,4 @@ impl RefusalKind {
             _ => Self::Invalid,
         }
     }
-}
-
-/// Why a request was not carried out although no rule refused it.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// The request makes no sense.
-    BadRequest,
-    /// The object that the request names does not exist.
-    NotFound,
-    /// A bound of the server is reached.
-    Busy,
-    /// The disk is full.
-    Full,
-    /// The system refused, or the server has an error.
-    #[default]
-    Failed,
 }

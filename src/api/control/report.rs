@@ -1,8 +1,8 @@
 //! Opens in the form that people read.
 
 use super::events::events_of;
-use super::protocol::{FileExplanation, HandleRow, RefusalDetail};
 use super::refusal::RefusalKind;
+use super::rows::{FileExplanation, HandleRow, RefusalDetail};
 use crate::file::rules::ranges::{LockKind, RangeLock};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};

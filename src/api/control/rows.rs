@@ -1,11 +1,12 @@
 //! The parts of answers: a server, shares, leases, opens, reasons of refusals.
 //!
 //! Decides the names that JSON has for them (docs/api.md). Which request is answered with what is
-//! in [`super::protocol`].
+//! in [`crate::api::calls`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::controls::ClockState;
@@ -13,7 +14,7 @@ use super::refusal::RefusalKind;
 use crate::journal::json::EventRow;
 
 /// The server and everything that it serves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerStatus {
     pub version: String,
     pub pid: u32,
@@ -45,7 +46,7 @@ pub struct ServerStatus {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShareRow {
     pub account: String,
     pub name: String,
@@ -53,7 +54,7 @@ pub struct ShareRow {
     pub files_in_use: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MountRow {
     pub account: String,
     pub share: String,
@@ -61,7 +62,7 @@ pub struct MountRow {
 }
 
 /// How clients of the REST listener find it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionInfo {
     pub account: String,
     pub key: String,
@@ -79,7 +80,7 @@ pub struct ConnectionInfo {
 }
 
 /// A share with what it is as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShareEntry {
     pub name: String,
     pub quota_gib: u32,
@@ -94,7 +95,7 @@ pub struct ShareEntry {
 }
 
 /// The lease of a file or a share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileLeaseRow {
     #[serde(rename = "share")]
     pub share_name: String,
@@ -110,7 +111,7 @@ pub struct FileLeaseRow {
     pub id: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldRow {
     pub handle: u64,
     pub account: String,
@@ -122,7 +123,7 @@ pub struct HoldRow {
     pub share_mode: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandleRow {
     pub handle: u64,
     pub account: String,
@@ -148,7 +149,7 @@ pub struct HandleRow {
 }
 
 /// The opens, locks, leases and marks that refuse opens of a name.
-#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileExplanation {
     pub account: String,
     #[serde(rename = "share")]
@@ -183,7 +184,8 @@ impl FileExplanation {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A refusal by a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalDetail {
     /// Which kind of rule.
     pub kind: RefusalKind,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::protocol::{ConnectionInfo, MountRow};
+use super::rows::{ConnectionInfo, MountRow};
 use crate::bench::States;
 use crate::bench::controls::Point;
 use crate::file::rules::ShareMode;

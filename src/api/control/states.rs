@@ -2,37 +2,65 @@
 //!
 //! Decides how they are written as JSON. What happens is decided in [`crate::bench::states`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::connection::{ControlConnection, RequestFailure};
-use super::protocol::ControlAnswer;
-use super::refusal::RefusalKind;
-use crate::bench::{DamagedState, SavedState, StateError};
+use super::session::Session;
+use crate::api::calls::ApiFailure;
+use crate::bench::{DamagedState, SavedState, StateError, States};
 use crate::rules::time::iso;
 
-/// An action on the state of the server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum StateRequest {
-    /// The states are listed.
-    List {},
-    Save {
-        /// Under this name, in place of a state that has it.
-        name: String,
-    },
-    Restore {
-        /// By the state of this name.
-        name: String,
-    },
-    /// A state is deleted.
-    Delete {
-        /// The one of this name.
-        name: String,
-    },
-    Reset {},
+/// Asks for the saved states.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetStates {}
+
+/// Saves all data under a name, in place of a state that has it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SaveState {
+    pub name: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Replaces all data by the state of this name.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreState {
+    pub name: String,
+}
+
+/// Deletes the state of this name.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteState {
+    pub name: String,
+}
+
+/// Removes all data.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reset {}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StateList {
+    pub states: Vec<StateEntry>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StateDeleted {
+    pub deleted: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StateRestored {
+    pub restored: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ResetDone {
+    #[schemars(extend("const" = true))]
+    pub reset: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateEntry {
     pub name: String,
     /// When it was saved, in UTC; absent if the state is damaged.
@@ -55,52 +83,41 @@ impl From<DamagedState> for StateEntry {
     }
 }
 
-impl From<StateError> for RequestFailure {
-    fn from(error: StateError) -> Self {
-        let kind = match error {
-            StateError::NotFound(_) => RefusalKind::NotFound,
-            StateError::Name(_) => RefusalKind::Invalid,
-            StateError::ExistingDirectory | StateError::NoAccount { .. } => RefusalKind::Denied,
-            StateError::TooMany => return Self::busy(error.to_string()),
-            error if error.is_full() => return Self::full(error.to_string()),
-            error => return Self::system(error.to_string()),
-        };
-        Self::object(kind, error.to_string())
+impl Session {
+    fn all_states(&self) -> Result<&States, ApiFailure> {
+        Ok(self.serving.states().ok_or(StateError::ExistingDirectory)?)
     }
-}
 
-impl ControlConnection {
-    /// Carries a request out. May wait.
-    pub(super) fn state(&self, request: &StateRequest) -> Result<ControlAnswer, RequestFailure> {
-        let states = self.serving.states().ok_or(StateError::ExistingDirectory)?;
-        let done = match request {
-            StateRequest::List {} => {
-                let entry = |listed: Result<SavedState, DamagedState>| {
-                    listed.map_or_else(StateEntry::from, StateEntry::from)
-                };
-                return Ok(ControlAnswer::States {
-                    states: states.list()?.into_iter().map(entry).collect(),
-                });
-            }
-            StateRequest::Save { name } => {
-                let saved = StateEntry::from(states.save(name)?);
-                self.tell("state", None, format!("saved as {name}"));
-                return Ok(ControlAnswer::States { states: vec![saved] });
-            }
-            StateRequest::Restore { name } => {
-                states.restore(name)?;
-                format!("restored {name}")
-            }
-            StateRequest::Delete { name } => {
-                states.delete(name)?;
-                format!("deleted {name}")
-            }
-            StateRequest::Reset {} => {
-                states.reset()?;
-                "reset".to_owned()
-            }
+    pub fn states(&self, _: GetStates) -> Result<StateList, ApiFailure> {
+        let entry = |listed: Result<SavedState, DamagedState>| {
+            listed.map_or_else(StateEntry::from, StateEntry::from)
         };
-        self.tell("state", None, done);
-        Ok(ControlAnswer::Done {})
+        Ok(StateList { states: self.all_states()?.list()?.into_iter().map(entry).collect() })
+    }
+
+    pub fn save_state(&self, SaveState { name }: SaveState) -> Result<StateEntry, ApiFailure> {
+        let saved = StateEntry::from(self.all_states()?.save(&name)?);
+        self.tell("state", None, format!("saved as {name}"));
+        Ok(saved)
+    }
+
+    pub fn delete_state(&self, state: DeleteState) -> Result<StateDeleted, ApiFailure> {
+        let DeleteState { name } = state;
+        self.all_states()?.delete(&name)?;
+        self.tell("state", None, format!("deleted {name}"));
+        Ok(StateDeleted { deleted: name })
+    }
+
+    pub fn restore_state(&self, state: RestoreState) -> Result<StateRestored, ApiFailure> {
+        let RestoreState { name } = state;
+        self.all_states()?.restore(&name)?;
+        self.tell("state", None, format!("restored {name}"));
+        Ok(StateRestored { restored: name })
+    }
+
+    pub fn reset(&self, _: Reset) -> Result<ResetDone, ApiFailure> {
+        self.all_states()?.reset()?;
+        self.tell("state", None, "reset");
+        Ok(ResetDone { reset: true })
     }
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
@@ -61,6 +61,8 @@ pub struct Gates {
     state: Mutex<GateTable>,
     /// A request has stopped, or gone on.
     moved: Condvar,
+    /// The same, for tasks.
+    moved_async: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -185,6 +187,7 @@ impl Gates {
         state.waiting.retain(|one| id.is_some_and(|id| one.gate != id));
         self.count.store(state.gates.len(), Ordering::Release);
         self.moved.notify_all();
+        self.moved_async.notify_waiters();
         before - state.gates.len()
     }
 
@@ -226,6 +229,7 @@ impl Gates {
             !goes
         });
         self.moved.notify_all();
+        self.moved_async.notify_waiters();
         before - state.waiting.len()
     }
 
@@ -243,6 +247,27 @@ impl Gates {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,
             };
+        }
+    }
+
+    /// Waits until `count` requests wait at a gate, and tells how many do; `None` if the gate is
+    /// gone.
+    pub async fn fill(&self, gate: u64, count: usize) -> Option<usize> {
+        loop {
+            let moved = self.moved_async.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            {
+                let state = self.lock();
+                let there = state.waiting.iter().filter(|one| one.gate == gate).count();
+                if !state.gates.iter().any(|row| row.id == gate) {
+                    return None;
+                }
+                if there >= count {
+                    return Some(there);
+                }
+            }
+            moved.await;
         }
     }
 
@@ -325,6 +350,7 @@ impl Gates {
         }
         state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, _release: release });
         self.moved.notify_all();
+        self.moved_async.notify_waiters();
         Some((id, released, limit))
     }
 
@@ -338,6 +364,7 @@ impl Gates {
         let is_abandoned = left.is_some() && !timed_out;
         let told = state.told.remove(&id);
         self.moved.notify_all();
+        self.moved_async.notify_waiters();
         drop(state);
         if let Some(told) = told.map(|told| AtGate { timed_out, ..told }) {
             let account = Arc::clone(&told.visitor.account);

@@ -26,7 +26,7 @@ use super::connection::of_server;
 use super::locate::{AccountOf, LocatedFile, Socket, Where};
 use super::{AGENT, EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::api::control::address::ObjectAddress;
-use crate::api::control::protocol::ConnectionInfo;
+use crate::api::control::rows::ConnectionInfo;
 use crate::clock::{SystemClock, TimeSource};
 use crate::http::auth::{AccountSas, Credential};
 use crate::http::client::{Got, HttpClient};

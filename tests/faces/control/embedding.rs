@@ -4,7 +4,8 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use latchfs::Server;
-use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest};
+use latchfs::api::ApiClient;
+use latchfs::api::control::looks::{CloseHandles, GetStatus};
 use latchfs::file::rules::ShareMode;
 use latchfs::file::rules::create::Disposition;
 use latchfs::rules::service::ServiceKind;
@@ -28,13 +29,13 @@ fn a_server_gives_its_endpoints_and_ends_with_its_value() {
     assert!(server.accounts().first().file().share("docs").is_ok());
     let control = server.control();
     let folder = control.parent().unwrap().to_owned();
-    let mut client = ControlClient::connect(&control).unwrap();
-    assert!(matches!(client.ask(&ControlRequest::Ping {}).unwrap(), ControlAnswer::Done {}));
+    let client = ApiClient::new(&control);
+    client.ask(&GetStatus {}).unwrap();
     assert!(TcpStream::connect(address(&endpoint)).is_ok());
     drop(server);
     assert!(TcpStream::connect(address(&endpoint)).is_err());
     assert!(!control.exists() && !folder.exists());
-    assert!(client.ask(&ControlRequest::Ping {}).is_err());
+    assert!(client.ask(&GetStatus {}).is_err());
 }
 
 #[test]
@@ -59,10 +60,8 @@ fn a_hold_is_a_client_of_its_own_and_is_closed_when_dropped() {
     assert!(matches!(refused, HoldError::Open(_)), "{refused}");
     drop(hold);
     let again = server.hold(&HoldOptions::new("docs", "a.txt")).unwrap();
-    let mut client = ControlClient::connect(&server.control()).unwrap();
-    let close =
-        ControlRequest::CloseHandle { share_name: None, handle: Some(again.id()), all: false };
-    assert_eq!(client.ask(&close).unwrap(), ControlAnswer::Closed { closed: 1 });
+    let close = CloseHandles { share: None, handle: Some(again.id()) };
+    assert_eq!(ApiClient::new(&server.control()).ask(&close).unwrap().closed, 1);
     assert!(again.was_closed());
 }
 

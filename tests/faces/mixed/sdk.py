@@ -3,6 +3,7 @@
 Usage: sdk.py READY_FILE ROWS. A row is an access, a share mode, and what each operation is to
 come to: + success, - a sharing violation. Fails with an assertion where that is not so.
 """
+import http.client
 import json
 import socket
 import sys
@@ -35,13 +36,15 @@ OPERATIONS = [
 
 def hold(path, access, mode):
     """Holds the file as `latchfs hold` does, for as long as the connection lasts."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(ready["control"])
-    request = {"v": 2, "do": "hold", "path": path, "access": access, "share_mode": mode}
-    connection.sendall(json.dumps(request).encode() + b"\n")
-    answer = json.loads(connection.makefile().readline())
-    assert answer["answer"] == "held", answer
-    return connection
+    connection = http.client.HTTPConnection("latchfs")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(ready["control"])
+    wanted = {"path": path, "access": access, "share_mode": mode, "while_connected": True}
+    connection.request("POST", "/api/v1/holds", json.dumps(wanted))
+    answer = connection.getresponse()
+    granted = answer.readline()
+    assert answer.status == 201, granted
+    return answer
 
 
 answers = 0

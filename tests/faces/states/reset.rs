@@ -7,9 +7,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use latchfs::api::control::controls::{ClockRequest, GateRequest, Requests};
-use latchfs::api::control::states::StateRequest;
-use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest};
+use latchfs::api::ApiClient;
+use latchfs::api::control::controls::{GetClock, GetGates, NewGate, TurnClock, WaitAtGate};
+use latchfs::api::control::held::{GetLeases, GetLocks, GetMessages, GetPending};
+use latchfs::api::control::looks::{CloseHandles, GetHandles, GetStatus};
+use latchfs::api::control::states::Reset;
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::HoldOptions;
 
@@ -62,12 +64,12 @@ fn a_reset_empties_every_service_of_every_account_under_connected_clients() {
 fn no_etag_and_no_receipt_comes_a_second_time_after_a_reset() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
-    let mut control = ControlClient::connect(&server.control()).unwrap();
+    let control = ApiClient::new(&server.control());
     let mut seen = BTreeSet::new();
     for round in 0..4 {
         // The clock goes back with each reset.
-        control.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
-        control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
+        control.ask(&TurnClock { advance_ms: Some(3_600_000), ..TurnClock::default() }).unwrap();
+        control.ask(&TurnClock { freeze: Some(true), ..TurnClock::default() }).unwrap();
         for issued in client.furnish() {
             assert!(seen.insert(issued.clone()), "round {round}: {issued} came before");
         }
@@ -80,35 +82,22 @@ fn a_reset_removes_gates_and_faults_and_sets_the_clock_back() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
-    let mut control = ControlClient::connect(&server.control()).unwrap();
-    let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
-    let at = "received".to_owned();
-    let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
-    let ControlAnswer::Added { id } = control.ask(&ControlRequest::Gate(gate)).unwrap() else {
-        panic!()
-    };
-    control.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
+    let control = ApiClient::new(&server.control());
+    let gate = NewGate { operation: Some("Put Blob".to_owned()), ..NewGate::default() };
+    let id = control.ask(&gate).unwrap().gate;
+    control.ask(&TurnClock { advance_ms: Some(3_600_000), ..TurnClock::default() }).unwrap();
     let addr = address(&server, ServiceKind::Blob);
     let gated = std::thread::spawn(move || {
         let kind = [("x-ms-blob-type", "BlockBlob")];
         ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
     });
-    let wait = GateRequest::Wait { id, count: 1, wait_ms: 20_000 };
-    assert_eq!(
-        control.ask(&ControlRequest::Gate(wait)).unwrap(),
-        ControlAnswer::Counted { count: 1 }
-    );
-    let reset = control.ask(&ControlRequest::State(StateRequest::Reset {})).unwrap();
-    assert_eq!(reset, ControlAnswer::Done {});
+    let wait = WaitAtGate { id, count: Some(1), timeout_ms: Some(20_000) };
+    assert_eq!(control.ask(&wait).unwrap().waiting, 1);
+    assert!(control.ask(&Reset {}).unwrap().reset);
     // It goes on against the new state, which has no such container.
     gated.join().unwrap().refused(404, "ContainerNotFound");
-    let gates = control.ask(&ControlRequest::Gate(GateRequest::List {})).unwrap();
-    assert_eq!(gates, ControlAnswer::Gates { gates: Vec::new() });
-    let ControlAnswer::Clock(clock) =
-        control.ask(&ControlRequest::Clock(ClockRequest::Show {})).unwrap()
-    else {
-        panic!()
-    };
+    assert_eq!(control.ask(&GetGates {}).unwrap().gates, []);
+    let clock = control.ask(&GetClock {}).unwrap();
     assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
 }
 
@@ -190,7 +179,7 @@ fn after_a_reset_and_a_restore_every_forced_close_still_cuts_descriptors_off() {
     let server = builder().mount("docs", place.path()).start().unwrap();
     let mount = place.path().canonicalize().unwrap();
     let [client, _] = clients(&server);
-    let mut control = ControlClient::connect(&server.control()).unwrap();
+    let control = ApiClient::new(&server.control());
     let is_cut_off = |file: &std::fs::File, by: &str| {
         let refused = file.write_at(b"after!", 0).map_err(|error| error.raw_os_error());
         assert_eq!(refused, Err(Some(libc::EIO)), "{by}");
@@ -203,8 +192,7 @@ fn after_a_reset_and_a_restore_every_forced_close_still_cuts_descriptors_off() {
         [("reset", &reset), ("restore", &restore), ("reset", &reset), ("deletion", &delete)];
     for (round, (name, end_all)) in ends.into_iter().enumerate() {
         let one = writer(&mount, "one");
-        let close = ControlRequest::CloseHandle { share_name: None, handle: None, all: true };
-        assert_eq!(control.ask(&close).unwrap(), ControlAnswer::Closed { closed: 1 });
+        assert_eq!(control.ask(&CloseHandles::default()).unwrap().closed, 1);
         is_cut_off(&one, &format!("close-handle in round {round}"));
         let two = writer(&mount, "two");
         let all = [("x-ms-handle-id", "*")];
@@ -239,29 +227,15 @@ fn what_is_held_can_be_looked_at_while_everything_is_reset() {
     let stop = AtomicBool::new(false);
     let looks = std::thread::scope(|scope| {
         let looker = scope.spawn(|| {
-            let mut control = ControlClient::connect(&server.control()).unwrap();
+            let control = ApiClient::new(&server.control());
             let mut looks = 0;
             while !stop.load(Ordering::Relaxed) {
-                let (share_name, path) = (None, None);
-                for request in [
-                    ControlRequest::Handles {
-                        share_name: share_name.clone(),
-                        path,
-                        recursive: false,
-                    },
-                    ControlRequest::Locks { share_name, path: None },
-                    ControlRequest::Pending {},
-                    ControlRequest::Leases {},
-                    ControlRequest::Messages { queue: None },
-                    ControlRequest::Status {},
-                ] {
-                    let answer = control.ask(&request);
-                    let refused = matches!(
-                        answer,
-                        Ok(ControlAnswer::Refused(_) | ControlAnswer::Failed { .. })
-                    );
-                    assert!(answer.is_ok() && !refused, "{request:?}: {answer:?}");
-                }
+                control.ask(&GetHandles::default()).unwrap();
+                control.ask(&GetLocks { share: None, path: None }).unwrap();
+                control.ask(&GetPending {}).unwrap();
+                control.ask(&GetLeases {}).unwrap();
+                control.ask(&GetMessages { queue: None }).unwrap();
+                control.ask(&GetStatus {}).unwrap();
                 looks += 1;
             }
             looks

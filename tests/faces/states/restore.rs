@@ -6,9 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use latchfs::api::control::controls::{ClockRequest, GateRequest, Requests};
-use latchfs::api::control::states::{StateEntry, StateRequest};
-use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest, RefusalKind};
+use latchfs::api::control::RefusalKind;
+use latchfs::api::control::controls::{GetClock, GetGates, NewGate, TurnClock, WaitAtGate};
+use latchfs::api::control::states::{DeleteState, GetStates, RestoreState, SaveState};
+use latchfs::api::{ApiClient, ClientError};
 use latchfs::bench::StateError;
 use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::file::rules::ShareMode;
@@ -79,9 +80,9 @@ fn receipts_leases_and_blocks_of_a_restored_state_can_be_used() {
 fn nothing_that_was_issued_after_a_save_comes_again_after_the_restore() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
-    let mut control = ControlClient::connect(&server.control()).unwrap();
+    let control = ApiClient::new(&server.control());
     // The clock stands: only counters make a difference.
-    control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
+    control.ask(&TurnClock { freeze: Some(true), ..TurnClock::default() }).unwrap();
     client.furnish();
     server.save_state("start").unwrap();
     let mut seen = BTreeSet::new();
@@ -101,8 +102,8 @@ fn nothing_that_was_issued_comes_again_after_a_restart_and_a_restore() {
         let server = builder().data(folder.path().join("data")).start().unwrap();
         let [client, _] = clients(&server);
         if round == 0 {
-            let mut control = ControlClient::connect(&server.control()).unwrap();
-            control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
+            let control = ApiClient::new(&server.control());
+            control.ask(&TurnClock { freeze: Some(true), ..TurnClock::default() }).unwrap();
             client.furnish();
             server.save_state("start").unwrap();
         } else {
@@ -169,46 +170,31 @@ fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
-    let mut control = ControlClient::connect(&server.control()).unwrap();
-    let mut show = || match control.ask(&ControlRequest::Clock(ClockRequest::Show {})).unwrap() {
-        ControlAnswer::Clock(clock) => clock,
-        other => panic!("{other:?}"),
-    };
+    let control = ApiClient::new(&server.control());
+    let show = || control.ask(&GetClock {}).unwrap();
     server.save_state("running").unwrap();
-    let mut other = ControlClient::connect(&server.control()).unwrap();
-    other.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 60_000 })).unwrap();
-    other.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
+    control.ask(&TurnClock { advance_ms: Some(60_000), ..TurnClock::default() }).unwrap();
+    control.ask(&TurnClock { freeze: Some(true), ..TurnClock::default() }).unwrap();
     let frozen = show();
     server.save_state("frozen").unwrap();
     // The lease of a minute has run out, and is in force again with the clock.
     let delete = || client.blob("PUT", "/box/long?comp=metadata", &[], b"");
     delete().is(200);
-    let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
-    let at = "received".to_owned();
-    let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
-    let ControlAnswer::Added { id } = other.ask(&ControlRequest::Gate(gate)).unwrap() else {
-        panic!()
-    };
+    let gate = NewGate { operation: Some("Put Blob".to_owned()), ..NewGate::default() };
+    let id = control.ask(&gate).unwrap().gate;
     let addr = address(&server, ServiceKind::Blob);
     let gated = std::thread::spawn(move || {
         let kind = [("x-ms-blob-type", "BlockBlob")];
         ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
     });
-    let wait = GateRequest::Wait { id, count: 1, wait_ms: 20_000 };
-    assert_eq!(
-        other.ask(&ControlRequest::Gate(wait)).unwrap(),
-        ControlAnswer::Counted { count: 1 }
-    );
+    let wait = WaitAtGate { id, count: Some(1), timeout_ms: Some(20_000) };
+    assert_eq!(control.ask(&wait).unwrap().waiting, 1);
     server.restore_state("running").unwrap();
     gated.join().unwrap().is(201);
     let clock = show();
     assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
     delete().refused(412, "LeaseIdMissing");
-    let ControlAnswer::Gates { gates } =
-        other.ask(&ControlRequest::Gate(GateRequest::List {})).unwrap()
-    else {
-        panic!()
-    };
+    let gates = control.ask(&GetGates {}).unwrap().gates;
     assert_eq!((gates.len(), gates[0].waiting.len()), (1, 0));
     server.restore_state("frozen").unwrap();
     assert_eq!((show().now, show().frozen), (frozen.now, true));
@@ -260,36 +246,33 @@ fn a_state_is_replaced_listed_and_deleted_by_its_name() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
-    let mut control = ControlClient::connect(&server.control()).unwrap();
-    let mut ask = |request| control.ask(&ControlRequest::State(request)).unwrap();
-    let name = || "a.b-c_1".to_owned();
-    let ControlAnswer::States { states } = ask(StateRequest::Save { name: name() }) else {
-        panic!()
-    };
-    let [StateEntry { name: saved, .. }] = &states[..] else { panic!() };
-    assert_eq!(*saved, name());
-    assert_eq!(ask(StateRequest::List {}), ControlAnswer::States { states });
+    let control = ApiClient::new(&server.control());
+    let save = |name: &str| control.ask(&SaveState { name: name.to_owned() });
+    let list = || control.ask(&GetStates {}).unwrap().states;
+    let name = "a.b-c_1";
+    let saved = save(name).unwrap();
+    assert_eq!(saved.name, name);
+    assert_eq!(list(), [saved]);
     client.blob("PUT", "/more?restype=container", &[], b"").is(201);
-    let ControlAnswer::States { states } = ask(StateRequest::Save { name: name() }) else {
-        panic!()
-    };
-    assert_eq!(ask(StateRequest::List {}), ControlAnswer::States { states });
+    let saved = save(name).unwrap();
+    assert_eq!(list(), [saved]);
     server.reset().unwrap();
-    assert_eq!(ask(StateRequest::Restore { name: name() }), ControlAnswer::Done {});
+    let restore = || control.ask(&RestoreState { name: name.to_owned() });
+    let delete = || control.ask(&DeleteState { name: name.to_owned() });
+    assert_eq!(restore().unwrap().restored, name);
     assert_eq!(client.names()["containers"], ["box", "more"]);
-    assert_eq!(ask(StateRequest::Delete { name: name() }), ControlAnswer::Done {});
-    assert_eq!(ask(StateRequest::List {}), ControlAnswer::States { states: Vec::new() });
-    for request in [StateRequest::Delete { name: name() }, StateRequest::Restore { name: name() }] {
-        let ControlAnswer::Refused(refused) = ask(request) else { panic!() };
-        assert_eq!(refused.kind, RefusalKind::NotFound);
+    assert_eq!(delete().unwrap().deleted, name);
+    assert_eq!(list(), []);
+    let kind = |error: ClientError| match error {
+        ClientError::Refused(refused) => refused.kind,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(kind(delete().unwrap_err()), RefusalKind::NotFound);
+    assert_eq!(kind(restore().unwrap_err()), RefusalKind::NotFound);
+    for wrong in [".a", "a/b", &"a".repeat(65)] {
+        assert_eq!(kind(save(wrong).unwrap_err()), RefusalKind::Invalid);
     }
-    for wrong in ["", ".a", "a/b", &"a".repeat(65)] {
-        let ControlAnswer::Refused(refused) = ask(StateRequest::Save { name: wrong.to_owned() })
-        else {
-            panic!()
-        };
-        assert_eq!(refused.kind, RefusalKind::Invalid);
-    }
+    assert!(server.save_state("").is_err() && save("").is_err());
     assert_eq!(client.names()["containers"], ["box", "more"], "refusals change nothing");
 }
 

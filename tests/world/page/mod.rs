@@ -7,8 +7,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use latchfs::api::control::protocol::HoldRequest;
-use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest};
+use latchfs::api::ApiClient;
+use latchfs::api::control::holds::HoldOptions;
+use latchfs::file::rules::ShareMode;
+use latchfs::file::rules::create::Disposition;
 
 use crate::common::need;
 use crate::common::served::{LATCHFS, Served};
@@ -170,28 +172,17 @@ fn the_page_draws_ten_thousand_handles() {
         return;
     }
     let server = Served::start(&["--no-mount"]);
-    let hold = |client: &mut ControlClient, path: String| {
-        let hold = HoldRequest {
-            share_name: Some("share".into()),
-            path,
-            access: "r".into(),
-            share_mode: "rwd".into(),
-            disposition: Some("open-if".into()),
-            ..HoldRequest::default()
+    let client = ApiClient::new(Path::new(server.told("control")));
+    for n in 0..10_000 {
+        let one = n == 4_500;
+        let path = if one { "/only-one.txt".into() } else { format!("/many{}.txt", n % 20) };
+        let hold = HoldOptions {
+            share_mode: ShareMode::RWD,
+            disposition: Disposition::OpenIf,
+            for_ms: Some(3_600_000),
+            ..HoldOptions::new("share", path)
         };
-        let answer = client.ask(&ControlRequest::Hold(hold)).expect("an answer");
-        assert!(matches!(answer, ControlAnswer::Held(_)), "{answer:?}");
-    };
-    let mut clients: Vec<_> = (0..10)
-        .map(|_| {
-            ControlClient::connect(Path::new(server.told("control"))).expect("the control socket")
-        })
-        .collect();
-    for (n, client) in clients.iter_mut().enumerate() {
-        for m in 0..1000 {
-            let one = (n, m) == (4, 500);
-            hold(client, if one { "/only-one.txt".into() } else { format!("/many{}.txt", m % 20) });
-        }
+        client.ask(&hold).expect("a hold");
     }
     Case::start("handles", &server).end();
 }
