@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    latchfs::http::frame::any_input::structured(bytes);
+    latchfs::fuzzing::structured(bytes);
 });

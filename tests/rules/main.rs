@@ -7,7 +7,6 @@
 mod common;
 
 mod account;
-mod corpora;
 mod dirs;
 mod files;
 mod model;

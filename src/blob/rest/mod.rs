@@ -17,7 +17,7 @@
 
 mod append;
 mod batch;
-mod blocks;
+pub(crate) mod blocks;
 mod body;
 mod container;
 mod copy;
@@ -35,13 +35,10 @@ mod read;
 mod remote;
 mod request;
 mod service;
-mod settings;
+pub(crate) mod settings;
 
 use std::ops::Deref;
 use std::sync::Arc;
-
-pub(crate) use blocks::read_list;
-pub(crate) use settings::read_tags;
 
 use crate::blob::service::BlobService;
 use crate::http::frame::call::Call;

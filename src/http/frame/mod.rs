@@ -23,12 +23,9 @@
 //!   wording             the service's own message for each error code
 //!   common_errors       causes that every service has
 //!   coverage            the page docs/coverage.md, written by tests
-//!   any_input           entry points for fuzzers
 //! ```
 
 pub(crate) mod address;
-#[doc(hidden)]
-pub mod any_input;
 pub(crate) mod call;
 pub(crate) mod common_errors;
 pub(crate) mod conflicts;

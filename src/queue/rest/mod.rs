@@ -12,7 +12,7 @@
 
 mod error;
 mod message;
-mod messages;
+pub(crate) mod messages;
 pub mod operations;
 mod policies;
 #[allow(clippy::module_inception, reason = "the Queue service has queues")]
@@ -20,8 +20,6 @@ mod queue;
 mod service;
 
 use hyper::StatusCode;
-
-pub(crate) use messages::read_text;
 
 use crate::http::frame::call::Call;
 use crate::http::frame::opening::not_open;

@@ -1,7 +1,6 @@
 //! Entry points for fuzzers and for the test of their corpora: each reads untrusted bytes as the
-//! server does and drops the result.
-//!
-//! Decides nothing; the only failure is a panic.
+//! server does and drops the result. The only failure is a panic. No part of the program: built for
+//! tests, and with the feature `fuzzing`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -9,10 +8,8 @@ use hyper::body::Bytes;
 use hyper::http::request::Parts;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::address::{Address, ListenerNames};
-use super::service::Service;
-use super::version;
-use crate::blob::rest::{read_list, read_tags};
+use crate::blob::rest::blocks::read_list;
+use crate::blob::rest::settings::read_tags;
 use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
 use crate::http::auth::{
@@ -20,12 +17,15 @@ use crate::http::auth::{
     signing_account,
 };
 use crate::http::cors::Cors;
+use crate::http::frame::address::{Address, ListenerNames};
+use crate::http::frame::service::Service;
+use crate::http::frame::version;
 use crate::http::multipart;
 use crate::http::policies::read_timed_policies;
 use crate::http::request::{Query, Request, byte_range};
 use crate::http::unframed::Unframer;
 use crate::http::xml::Element;
-use crate::queue::rest::read_text;
+use crate::queue::rest::messages::read_text;
 use crate::rules::Timestamp;
 use crate::rules::policy::StoredPolicy;
 use crate::table::rest::json::{MetadataLevel, Scope, read_entity, read_table_name};
@@ -292,4 +292,70 @@ fn authorize_signed(
     let others = view.headers.iter().filter(|(name, _)| *name != "authorization");
     let headers: Vec<_> = others.copied().chain([("authorization", value.as_str())]).collect();
     authorizer.authorize(&RequestView { headers: &headers, ..*view }, target, &no_policies)
+}
+
+/// The corpora of `fuzz/`: every file in them is read without a panic. The fuzzers themselves need
+/// another toolchain and run for minutes; what they found stays there.
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::api::calls;
+    use crate::file::store::share::Record;
+
+    type Target = (&'static str, fn(&[u8]));
+
+    const TARGETS: &[Target] = &[
+        ("control", calls::read_any),
+        ("entity", entity),
+        ("filter", filter),
+        ("multipart", multipart),
+        ("range", range),
+        ("record", |bytes| drop(Record::from_bytes(bytes))),
+        ("request", request),
+        ("structured", structured),
+        ("tag_query", tag_query),
+        ("xml", xml),
+    ];
+
+    fn fuzz(folder: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder)
+    }
+
+    fn names(folder: &Path) -> BTreeSet<String> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_file_of_the_corpora_is_read_without_a_panic() {
+        for (name, read) in TARGETS {
+            let corpus = fs::read_dir(fuzz("corpus").join(name)).unwrap();
+            let mut files = 0;
+            for file in corpus {
+                let bytes = fs::read(file.unwrap().path()).unwrap();
+                files += 1;
+                // Cut off and spoilt, too.
+                for end in [bytes.len(), bytes.len() / 2, bytes.len() / 3] {
+                    read(&bytes[..end]);
+                }
+                for at in 0..bytes.len().min(64) {
+                    let mut spoilt = bytes.clone();
+                    spoilt[at] ^= 0x20;
+                    read(&spoilt);
+                }
+            }
+            assert!(files > 1, "{name} has {files} files");
+        }
+    }
+
+    #[test]
+    fn every_fuzz_target_has_a_corpus_that_is_read_here() {
+        let known: BTreeSet<_> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(names(&fuzz("fuzz_targets")), known);
+        assert_eq!(names(&fuzz("corpus")), known);
+    }
 }
