@@ -25,7 +25,8 @@ Example:
 /// The latest changes, oldest first. A table on a terminal, shortened; otherwise a line for each
 /// with tabs between: time, object, operation, client request ID, user agent, address, ETag. The
 /// last writer of an object is always known; older changes are forgotten at a restart, and the
-/// oldest of more than 4,096 in a service. Files have `latchfs events` instead.
+/// oldest when the server has 32,768 later changes and refusals. Files have `latchfs events`
+/// instead.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct History {

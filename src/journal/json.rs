@@ -128,6 +128,7 @@ impl EventRow {
                 made.who(&programs.resolve(&refused.who));
                 made.add(&refusal(refused.operation, &refused.cause, programs));
             }
+            Event::Written { .. } => unreachable!("a page has no changes"),
             Event::Request(answered) => made.request(row.system, answered, programs),
             Event::Gated(at) => made.at_gate("gated", at),
             Event::Released(at) => {

@@ -72,8 +72,9 @@ struct Kept {
     newest: u64,
     passing: VecDeque<Row>,
     lasting: VecDeque<Row>,
-    /// How many lasting rows were dropped.
+    /// How many lasting events were dropped, and the number of the last of them.
     dropped: u64,
+    dropped_to: u64,
     /// How many rows of each sort are kept.
     max: [usize; 2],
 }
@@ -98,7 +99,7 @@ impl Journal {
             clock,
             records_all: AtomicBool::new(false),
             lists_all: AtomicBool::new(false),
-            kept: Mutex::new(Kept { newest: 0, passing, lasting, dropped: 0, max }),
+            kept: Mutex::new(Kept { newest: 0, passing, lasting, dropped: 0, dropped_to: 0, max }),
             grew: Notify::new(),
             refused: Mutex::default(),
         }
@@ -126,8 +127,7 @@ impl Journal {
 
     /// Adds a row; its number and its times are given here.
     pub fn push(&self, account: Option<Arc<str>>, event: Event) {
-        let is_lasting = event.is_lasting();
-        if !is_lasting && !self.records_all() {
+        if !event.is_lasting() && !self.records_all() {
             return;
         }
         if let (Some(account), Some((service, rule))) = (&account, event.conflict()) {
@@ -137,14 +137,14 @@ impl Journal {
         let (time, system) = (self.clock.now(), self.clock.outside());
         let event = Arc::new(event.kept());
         let mut kept = self.kept();
-        let oldest = kept.push(is_lasting, |seq| Row { seq, time, system, account, event });
+        let oldest = kept.push(Row { seq: 0, time, system, account, event });
         // Freed after the lock.
         drop(kept);
         drop(oldest);
         self.grew.notify_waiters();
     }
 
-    /// The rows after number `seq`, at most `most` of them. A number beyond the newest is one of
+    /// The events after number `seq`, at most `most` of them. A number beyond the newest is one of
     /// another run of the server: all rows that are kept are returned then.
     pub fn after(&self, seq: u64, most: usize, reads: Reads) -> Page {
         self.kept().after(seq, most, reads)
@@ -204,22 +204,27 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Kept {
-    /// Adds a row, and returns the one that it displaces.
-    fn push(&mut self, is_lasting: bool, numbered: impl FnOnce(u64) -> Row) -> Option<Row> {
-        self.newest += 1;
-        let row = numbered(self.newest);
+    /// Adds a row, and returns the one that it displaces. `row` has no number yet.
+    fn push(&mut self, mut row: Row) -> Option<Row> {
+        self.newest += u64::from(!row.event.is_change());
+        row.seq = self.newest;
+        let is_lasting = row.event.is_lasting();
         let rows = if is_lasting { &mut self.lasting } else { &mut self.passing };
         let oldest =
             if rows.len() < self.max[usize::from(is_lasting)] { None } else { rows.pop_front() };
         rows.push_back(row);
-        self.dropped += u64::from(is_lasting && oldest.is_some());
+        if let Some(row) = oldest.as_ref().filter(|row| is_lasting && !row.event.is_change()) {
+            self.dropped += 1;
+            self.dropped_to = row.seq;
+        }
         oldest
     }
 
     fn after(&self, seq: u64, most: usize, reads: Reads) -> Page {
         let seq = if seq > self.newest { 0 } else { seq };
         let tail = |rows: &VecDeque<Row>| rows.partition_point(|row| row.seq <= seq);
-        let mut lasting = self.lasting.range(tail(&self.lasting)..).peekable();
+        let lasting = self.lasting.range(tail(&self.lasting)..);
+        let mut lasting = lasting.filter(|row| !row.event.is_change()).peekable();
         let from = match reads {
             Reads::All => tail(&self.passing),
             Reads::Lasting => self.passing.len(),
@@ -235,10 +240,7 @@ impl Kept {
         let last = if is_end { self.newest } else { rows.last().map_or(seq, |row| row.seq) };
         let lost = match reads {
             Reads::All => last - seq - rows.len() as u64,
-            Reads::Lasting => {
-                let oldest = self.lasting.front().map_or(self.newest + 1, |row| row.seq);
-                self.dropped.min(oldest.saturating_sub(seq + 1))
-            }
+            Reads::Lasting => self.dropped.min(self.dropped_to.saturating_sub(seq)),
         };
         Page { rows, lost, last, newest: self.newest }
     }

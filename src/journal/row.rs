@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::programs::resolved;
+use crate::rules::address::ObjectAddress;
 use crate::rules::conflict::Conflict;
 use crate::rules::gate::{Point, Visitor};
 use crate::rules::service::ServiceKind;
-use crate::rules::{Access, Cause, FileId, HandleId, Owner, ShareMode, Timestamp};
+use crate::rules::{Access, Cause, FileId, HandleId, Owner, ShareMode, Timestamp, Writer};
 
 /// The longest path and message that a row keeps, in bytes. A request chooses both, and needs no
 /// credentials for it.
@@ -19,7 +20,8 @@ pub const TEXT_MAX: usize = 1_024;
 /// One row of the journal.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its number, from 1 in each run of the server, without gaps.
+    /// Its number, from 1 in each run of the server, without gaps; of a change, that of the event
+    /// before it.
     pub seq: u64,
     /// When, by the clock of the server.
     pub time: Timestamp,
@@ -37,6 +39,13 @@ pub enum Event {
     File(FileEvent),
     /// A request to the Blob, Queue or Table service was refused because of another client.
     Refused(RefusedRequest),
+    /// An object of the Blob, Queue or Table service was changed. Histories read it; it is no
+    /// event, and has no number of its own.
+    Written {
+        change: Change,
+        /// How often the data of the service had been replaced.
+        generation: u64,
+    },
     /// A request was answered.
     Request(AnsweredRequest),
     /// A request stopped at a gate.
@@ -52,18 +61,23 @@ pub enum Event {
 }
 
 impl Event {
-    /// True for rows that are kept longer: refusals, forced closes, deletions, and what tests
-    /// change. The others come with every request and every open.
+    /// True for rows that are kept longer: refusals, forced closes, deletions, changes of
+    /// objects, and what tests change. The others come with every request and every open.
     pub const fn is_lasting(&self) -> bool {
         match self {
             Self::File(event) => !event.what.is_ordinary(),
-            Self::Refused(_) | Self::Changed(_) => true,
+            Self::Refused(_) | Self::Written { .. } | Self::Changed(_) => true,
             Self::Request(_)
             | Self::Gated(_)
             | Self::Released(_)
             | Self::Abandoned(_)
             | Self::Fault { .. } => false,
         }
+    }
+
+    /// True for changes, which are not events.
+    pub(super) const fn is_change(&self) -> bool {
+        matches!(self, Self::Written { .. })
     }
 
     /// The service and the rule of a refusal because of another client.
@@ -101,7 +115,7 @@ impl Event {
                 cut(&mut at.visitor.path);
             }
             Self::Fault { visitor, .. } => cut(&mut visitor.path),
-            Self::Changed(_) => {}
+            Self::Written { .. } | Self::Changed(_) => {}
         }
         self
     }
@@ -175,6 +189,15 @@ pub struct RefusedRequest {
     pub who: Owner,
     pub operation: &'static str,
     pub cause: Cause,
+}
+
+/// A change of an object, once it is committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    pub object: ObjectAddress,
+    /// The `ETag` that the object has since; none if the change did not move it.
+    pub etag: Option<String>,
+    pub by: Writer,
 }
 
 /// A request that was answered.

@@ -124,10 +124,10 @@ impl Account {
 
     /// The Blob service, opened if it is not open yet. May wait.
     pub fn blob(&self) -> BlobResult<Arc<BlobService>> {
-        let clock = Arc::clone(self.clock());
+        let (clock, journal) = (Arc::clone(&self.clock), self.journal.clone());
         let open = |folder: &Path, sync| {
             let options = BlobOptions { retention: self.retention(), ..self.blob_options.clone() };
-            BlobService::open(folder, sync, options, clock).map(Arc::new)
+            BlobService::open(folder, sync, options, clock, journal).map(Arc::new)
         };
         self.blob.get(open).cloned()
     }
@@ -179,7 +179,7 @@ impl Account {
 
     /// The Table service, opened if it is not open yet. May wait.
     pub fn table(&self) -> TableResult<&TableService> {
-        self.table.get(TableService::open)
+        self.table.get(|file, sync| TableService::open(file, sync, self.journal.clone()))
     }
 
     /// The Table service, if it is open.
@@ -190,7 +190,7 @@ impl Account {
     /// The Queue service, opened if it is not open yet. May wait.
     pub fn queue(&self) -> QueueResult<&QueueService> {
         let clock = Arc::clone(self.clock());
-        self.queue.get(|path, sync| QueueService::open(path, sync, clock))
+        self.queue.get(|path, sync| QueueService::open(path, sync, clock, self.journal.clone()))
     }
 
     /// The Queue service, if it is open.

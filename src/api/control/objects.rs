@@ -18,10 +18,9 @@ use super::session::Session;
 use crate::api::calls::ApiFailure;
 use crate::blob::rules::tier::Tier;
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
-use crate::blob::service as blob;
 use crate::blob::service::{BlobAt, BlobService};
+use crate::journal::Change;
 use crate::queue::rules::Message;
-use crate::queue::service as queue;
 use crate::queue::service::Visibility;
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::{LeaseKind, LeaseStatus, TimedLease};
@@ -29,7 +28,6 @@ use crate::rules::time::iso;
 use crate::rules::{Timestamp, Writer};
 use crate::table::rules::etag::etag;
 use crate::table::rules::{EntityKey, TableDenial, TableName};
-use crate::table::service as table;
 use crate::table::service::TableError;
 
 /// The forms of an address of an object.
@@ -143,16 +141,16 @@ impl Session {
         let mut rows = Vec::new();
         // A service that was not used since the start remembers nothing.
         if let Some(service) = self.account.open_blob() {
-            let found = service.changes(|change| wanted(&of_blob(change)));
-            rows.extend(found.iter().rev().map(|change| self.blob_row(change)));
+            let found = service.changes(|change| wanted(&change.object));
+            rows.extend(found.iter().rev().map(|change| self.change_row(change)));
         }
         if let Some(service) = self.account.open_queue() {
-            let found = service.changes(|change| wanted(&of_queue(change)));
-            rows.extend(found.iter().rev().map(|change| self.queue_row(change)));
+            let found = service.changes(|change| wanted(&change.object));
+            rows.extend(found.iter().rev().map(|change| self.change_row(change)));
         }
         if let Some(service) = self.account.open_table() {
-            let found = service.changes(|change| wanted(&of_table(change)));
-            rows.extend(found.iter().rev().map(|change| self.table_row(change)));
+            let found = service.changes(|change| wanted(&change.object));
+            rows.extend(found.iter().rev().map(|change| self.change_row(change)));
         }
         rows
     }
@@ -161,7 +159,7 @@ impl Session {
         let now = self.now();
         let standing = self.blob()?.why(now, at)?;
         let changes: Vec<_> =
-            standing.changes.iter().rev().map(|change| self.blob_row(change)).collect();
+            standing.changes.iter().rev().map(|change| self.change_row(change)).collect();
         let address =
             ObjectAddress::Blob { container: at.container.clone(), name: at.name.clone() };
         let Some(state) = standing.state else {
@@ -184,8 +182,8 @@ impl Session {
         let now = self.now();
         let service = self.blob()?;
         let address = ObjectAddress::Container(name.to_owned());
-        let found = service.changes(|change| of_blob(change) == address);
-        let changes: Vec<_> = found.iter().rev().map(|change| self.blob_row(change)).collect();
+        let found = service.changes(|change| change.object == address);
+        let changes: Vec<_> = found.iter().rev().map(|change| self.change_row(change)).collect();
         let Some(state): Option<ContainerState> = service.container_now(name) else {
             return Err(absent(&BlobDenial::ContainerNotFound, &changes));
         };
@@ -208,7 +206,7 @@ impl Session {
             let address = ObjectAddress::Message { queue, id };
             message.holder.as_ref().map(|by| self.row(&address, by, None))
         });
-        let last = standing.last_change.iter().map(|change| self.queue_row(change));
+        let last = standing.last_change.iter().map(|change| self.change_row(change));
         let mut changes: Vec<_> = last.chain(holders).collect();
         changes.sort_by(|one, other| one.time.cmp(&other.time));
         let hidden = (standing.hidden > 0).then(|| {
@@ -236,7 +234,7 @@ impl Session {
         let service = self.account.queue()?;
         let standing = service.why(self.now(), queue, id)?;
         let changes: Vec<_> =
-            standing.changes.iter().rev().map(|change| self.queue_row(change)).collect();
+            standing.changes.iter().rev().map(|change| self.change_row(change)).collect();
         let message = standing.message;
         let address = ObjectAddress::Message { queue: queue.to_owned(), id: id.to_owned() };
         let mut in_the_way = Vec::new();
@@ -269,7 +267,7 @@ impl Session {
         let service = self.account.table()?;
         let standing = service.why(&name, key)?;
         let changes: Vec<_> =
-            standing.changes.iter().rev().map(|change| self.table_row(change)).collect();
+            standing.changes.iter().rev().map(|change| self.change_row(change)).collect();
         let Some(ticks) = standing.ticks else {
             return Err(absent(&TableDenial::ResourceNotFound, &changes));
         };
@@ -288,16 +286,8 @@ impl Session {
         Ok(self.account.blob()?)
     }
 
-    fn blob_row(&self, change: &blob::ChangedBlob) -> ChangeRow {
-        self.row(&of_blob(change), &change.by, change.etag.map(crate::rules::Etag::quoted))
-    }
-
-    fn queue_row(&self, change: &queue::ChangedMessage) -> ChangeRow {
-        self.row(&of_queue(change), &change.by, None)
-    }
-
-    fn table_row(&self, change: &table::ChangedEntity) -> ChangeRow {
-        self.row(&of_table(change), &change.by, change.ticks.map(etag))
+    fn change_row(&self, change: &Change) -> ChangeRow {
+        self.row(&change.object, &change.by, change.etag.clone())
     }
 
     pub(super) fn row(
@@ -346,30 +336,6 @@ fn told() -> ObjectState {
 pub(super) fn address(text: &str) -> Result<ObjectAddress, String> {
     let form = "blob:CONTAINER/NAME, queue:NAME[/ID], table:TABLE/PARTITION/ROW or file:SHARE/PATH";
     ObjectAddress::read(text).ok_or_else(|| format!("{text}: expected {form}"))
-}
-
-fn of_blob(change: &blob::ChangedBlob) -> ObjectAddress {
-    let container = change.container.clone();
-    match change.name.clone() {
-        Some(name) => ObjectAddress::Blob { container, name },
-        None => ObjectAddress::Container(container),
-    }
-}
-
-fn of_queue(change: &queue::ChangedMessage) -> ObjectAddress {
-    let queue = change.queue.clone();
-    match change.id {
-        Some(id) => ObjectAddress::Message { queue, id: id.to_string() },
-        None => ObjectAddress::Queue(queue),
-    }
-}
-
-fn of_table(change: &table::ChangedEntity) -> ObjectAddress {
-    let table = change.table.clone();
-    match change.key.clone() {
-        Some(EntityKey { partition, row }) => ObjectAddress::Entity { table, partition, row },
-        None => ObjectAddress::Table(table),
-    }
 }
 
 fn facts<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {

@@ -9,7 +9,6 @@ use std::cell::RefCell;
 use super::BlobMemory;
 use super::access::{AccessConditions, BlobAt, Selector};
 use super::error::{BlobError, BlobResult};
-use super::history::ChangedBlob;
 use crate::blob::rules::{
     AdmitRequest, BlobDenial, BlobOperation, BlobState, BlobType, ContainerState, Encryption,
     FoundObject, admit, admit_container,
@@ -17,6 +16,8 @@ use crate::blob::rules::{
 use crate::blob::store::{
     BlobTx, ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, WriteTx,
 };
+use crate::journal::Change;
+use crate::rules::address::ObjectAddress;
 use crate::rules::lease::{BlobLease, LeaseClass};
 use crate::rules::{Context, Etag, Timestamp, Writer};
 
@@ -35,7 +36,7 @@ pub(crate) struct BlobChange<'a> {
     look: BlobView<'a>,
     pub tx: &'a WriteTx<'a>,
     cx: &'a Context,
-    changes: RefCell<Vec<ChangedBlob>>,
+    changes: RefCell<Vec<Change>>,
 }
 
 /// The container and state that a name leads to.
@@ -227,7 +228,7 @@ impl<'a> BlobChange<'a> {
     }
 
     /// Takes the entries for the history out of the change.
-    pub fn changes(&self) -> Vec<ChangedBlob> {
+    pub fn changes(&self) -> Vec<Change> {
         self.changes.take()
     }
 
@@ -245,12 +246,13 @@ impl<'a> BlobChange<'a> {
         etag: Option<Etag>,
     ) -> Writer {
         let by = self.cx.writer(operation.title());
-        self.changes.borrow_mut().push(ChangedBlob {
-            container: container.to_owned(),
-            name: name.map(str::to_owned),
-            etag,
-            by: by.clone(),
-        });
+        let container = container.to_owned();
+        let object = match name {
+            Some(name) => ObjectAddress::Blob { container, name: name.to_owned() },
+            None => ObjectAddress::Container(container),
+        };
+        let etag = etag.map(Etag::quoted);
+        self.changes.borrow_mut().push(Change { object, etag, by: by.clone() });
         by
     }
 

@@ -1,25 +1,16 @@
 //! Recent changes of blobs and containers, and what is known of one blob.
 //!
 //! The last writer of a blob is in its row and outlives a restart; older changes are in memory
-//! only, as many as [`crate::journal::HISTORY_MAX`].
+//! only, in the journal.
 
 use super::access::BlobAt;
 use super::change::{BlobRow, BlobView};
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::BlobState;
 use crate::blob::store::StateKey;
-use crate::rules::{Etag, Timestamp, Writer};
-
-/// A change of a blob or a container.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChangedBlob {
-    pub container: String,
-    /// The blob; `None` if the container as a whole was changed.
-    pub name: Option<String>,
-    /// The `ETag` that the object has since; `None` if the change did not move it.
-    pub etag: Option<Etag>,
-    pub by: Writer,
-}
+use crate::journal::Change;
+use crate::rules::Timestamp;
+use crate::rules::address::ObjectAddress;
 
 /// The state of a blob and its latest changes, for `latchfs why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,7 +20,7 @@ pub struct BlobExplanation {
     /// How many snapshots and older versions it has.
     pub older: usize,
     /// Remembered changes, the latest first.
-    pub changes: Vec<ChangedBlob>,
+    pub changes: Vec<Change>,
 }
 
 impl BlobService {
@@ -43,14 +34,14 @@ impl BlobService {
                 |row: &&BlobRow| matches!(row.key, StateKey::Snapshot(_) | StateKey::Version(_));
             Ok((place.blob().map(|row| row.record.clone()), states.iter().filter(older).count()))
         })?;
-        let changes = self.changes(|change| {
-            change.container == at.container && change.name.as_ref() == Some(&at.name)
-        });
+        let (container, name) = (at.container.clone(), at.name.clone());
+        let object = ObjectAddress::Blob { container, name };
+        let changes = self.changes(|change| change.object == object);
         Ok(BlobExplanation { state, older, changes })
     }
 
     /// Remembered changes that `wanted` holds for, the latest first.
-    pub fn changes(&self, wanted: impl Fn(&ChangedBlob) -> bool) -> Vec<ChangedBlob> {
+    pub fn changes(&self, wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
         self.memory.history.latest(wanted)
     }
 }

@@ -55,7 +55,7 @@ pub use blocks::BlockLists;
 pub use containers::{Container, ContainerPage, NewContainer};
 pub use copy::{CopiedBlob, CopyFrom, CopyRequest, SourceAsked};
 pub use error::{BlobError, BlobResult};
-pub use history::{BlobExplanation, ChangedBlob};
+pub use history::BlobExplanation;
 pub use lease::{LeaseAction, LeaseAnswer};
 pub use leased::Leases;
 pub use list::{
@@ -80,8 +80,9 @@ use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory};
-use crate::journal::recent::Recent;
+use crate::journal::{AccountJournal, Change, History};
 use crate::rules::Context;
+use crate::rules::service::ServiceKind;
 
 /// How the service behaves where the real one has a setting or takes its time.
 #[derive(Clone, Debug, Default)]
@@ -113,7 +114,7 @@ pub struct BlobService {
 pub(crate) struct BlobMemory {
     options: BlobOptions,
     settings: Settings,
-    history: Recent<ChangedBlob>,
+    history: History,
     present: Present,
 }
 
@@ -124,6 +125,7 @@ impl BlobService {
         sync: SyncMode,
         options: BlobOptions,
         clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
     ) -> BlobResult<Self> {
         let store = BlobStore::open(folder, sync)?;
         for ended in [fetching::fail_cut_off(&store, clock.now()), filling::remove_cut_off(&store)]
@@ -137,7 +139,7 @@ impl BlobService {
             }
         }
         let settings = Settings::new(options.retention);
-        let (history, present) = (Recent::default(), Present::default());
+        let (history, present) = (History::new(journal, ServiceKind::Blob), Present::default());
         let memory = BlobMemory { options, settings, history, present };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), clock)?;
@@ -188,17 +190,17 @@ impl ServiceMemory for BlobMemory {
     type Store = BlobStore;
     type Error = BlobError;
     type Change<'a> = BlobChange<'a>;
-    type Effects = Vec<ChangedBlob>;
+    type Effects = Vec<Change>;
 
     fn begin<'a>(&'a self, tx: &'a WriteTx<'_>, cx: &'a Context, _: bool) -> BlobChange<'a> {
         BlobChange::new(tx, self, cx)
     }
 
-    fn finish(&self, change: BlobChange<'_>) -> BlobResult<Vec<ChangedBlob>> {
+    fn finish(&self, change: BlobChange<'_>) -> BlobResult<Vec<Change>> {
         Ok(change.changes())
     }
 
-    fn committed(&self, changes: Vec<ChangedBlob>) {
+    fn committed(&self, changes: Vec<Change>) {
         self.history.add(changes);
     }
 }

@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::why::ChangedMessage;
 use crate::clock::{Present, TimeSource};
 use crate::db::DbError;
-use crate::journal::recent::Recent;
+use crate::journal::{AccountJournal, History};
 use crate::queue::rules::{Absence, MessageId, QueueDenial, Tick};
 use crate::queue::store::QueueRows;
+use crate::rules::service::ServiceKind;
 use crate::rules::{Timestamp, Writer};
 use crate::sync::Mutex;
 use crate::sync::bell::Bell;
@@ -29,17 +29,18 @@ const POISON: &str = "nothing panics while the memory of queues is held";
 /// and after a crash changes run ahead of the clock by at most that.
 const STEP: i64 = 10_000_000;
 
-#[derive(Default)]
 pub(crate) struct QueueMemory {
     last: Mutex<Moments>,
     /// The ceiling of changes that is committed.
     ceiling: AtomicI64,
+    /// Noted in the transaction: a request of the same commit is told who was faster. The journal
+    /// has a change only after its commit.
     ends: Mutex<VecDeque<(EndedObject, Writer)>>,
     present: Present,
     /// The queue where the last Get found something. Only how Gets are carried out depends on it.
     hot: Mutex<Option<String>>,
     last_seq: Mutex<LastSeq>,
-    pub changes: Recent<ChangedMessage>,
+    pub history: History,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     pub bell: Arc<Bell>,
 }
@@ -72,9 +73,17 @@ pub(crate) enum EndedObject {
 
 impl QueueMemory {
     /// Changes begin above `ceiling`.
-    pub fn above(ceiling: Tick) -> Self {
-        let last = Mutex::new(Moments { now: Tick::default(), change: ceiling });
-        Self { last, ceiling: AtomicI64::new(ceiling.0), ..Self::default() }
+    pub fn above(ceiling: Tick, journal: AccountJournal) -> Self {
+        Self {
+            last: Mutex::new(Moments { now: Tick::default(), change: ceiling }),
+            ceiling: AtomicI64::new(ceiling.0),
+            ends: Mutex::default(),
+            present: Present::default(),
+            hot: Mutex::default(),
+            last_seq: Mutex::default(),
+            history: History::new(journal, ServiceKind::Queue),
+            bell: Arc::default(),
+        }
     }
 
     /// Whether the last Get that found something found it in this queue.
@@ -157,7 +166,7 @@ impl QueueMemory {
         self.ceiling_is_saved(saved);
         self.last_seq.lock().expect(POISON).is_highest = false;
         self.ends.lock().expect(POISON).clear();
-        self.changes.clear();
+        self.history.clear();
         self.bell.ring();
     }
 
@@ -210,7 +219,7 @@ mod tests {
 
     #[test]
     fn q44_time_never_runs_back_and_no_two_changes_share_a_moment() {
-        let memory = QueueMemory::default();
+        let memory = QueueMemory::above(Tick::default(), AccountJournal::default());
         let moments = [1_000, 1_000, 50, 1_050, 1_100, 90_000].map(|nanos| {
             let looked = memory.moment_of_look(Timestamp(nanos));
             let Moments { now, change } = memory.moments_of_change(Timestamp(nanos));
@@ -222,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_latest_end_is_told_and_old_ones_are_forgotten() {
-        let memory = QueueMemory::default();
+        let memory = QueueMemory::above(Tick::default(), AccountJournal::default());
         let told = |number| {
             let denial = memory.no_message("queue", id(number), Tick(0));
             denial.requester().and_then(|by| by.client_request.clone())

@@ -32,14 +32,16 @@ pub use crate::db::DbError;
 pub use error::{QueueError, QueueResult};
 pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
-pub use why::{ChangedMessage, MessageExplanation, QueueExplanation, Visibility};
+pub use why::{MessageExplanation, QueueExplanation, Visibility};
 
 use self::memory::{Moments, QueueMemory};
 use crate::clock::TimeSource;
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory, Store as _, SyncMode};
+use crate::journal::{AccountJournal, Change};
 use crate::queue::rules::{ChangedBy, MessageId, Tick};
 use crate::queue::store::{QueueId, QueueRows, QueueStore};
+use crate::rules::address::ObjectAddress;
 use crate::rules::{Context, Timestamp, Writer};
 
 /// The Queue service of one account.
@@ -58,7 +60,7 @@ pub(crate) struct QueueChange<'a> {
     now: Tick,
     /// The moment of the change.
     at: Tick,
-    changes: RefCell<Vec<ChangedMessage>>,
+    changes: RefCell<Vec<Change>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
     /// The transaction only reads: the change is checked, and nothing is written.
@@ -74,10 +76,15 @@ struct QueueView<'a> {
 
 impl QueueService {
     /// Opens the database at `path`, made if missing, and starts the sweeper.
-    pub fn open(path: &Path, sync: SyncMode, clock: Arc<dyn TimeSource>) -> QueueResult<Self> {
+    pub fn open(
+        path: &Path,
+        sync: SyncMode,
+        clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
+    ) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
         let ceiling = store.read::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
-        let memory = Arc::new(QueueMemory::above(ceiling));
+        let memory = Arc::new(QueueMemory::above(ceiling, journal));
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })
     }
@@ -114,7 +121,7 @@ impl ServiceMemory for QueueMemory {
     type Store = QueueStore;
     type Error = QueueError;
     type Change<'a> = QueueChange<'a>;
-    type Effects = (Vec<ChangedMessage>, bool, Option<Tick>);
+    type Effects = (Vec<Change>, bool, Option<Tick>);
 
     fn begin<'a>(
         &'a self,
@@ -141,7 +148,7 @@ impl ServiceMemory for QueueMemory {
         if let Some(ceiling) = ceiling {
             self.ceiling_is_saved(ceiling);
         }
-        self.changes.add(changes);
+        self.history.add(changes);
         if dropped {
             self.bell.ring();
         }
@@ -171,8 +178,12 @@ impl QueueChange<'_> {
 
     /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.
     fn changed(&self, queue: &str, id: Option<MessageId>, by: &Writer) {
-        let change = ChangedMessage { queue: queue.to_owned(), id, by: by.clone() };
-        self.changes.borrow_mut().push(change);
+        let queue = queue.to_owned();
+        let object = match id {
+            Some(id) => ObjectAddress::Message { queue, id: id.to_string() },
+            None => ObjectAddress::Queue(queue),
+        };
+        self.changes.borrow_mut().push(Change { object, etag: None, by: by.clone() });
     }
 }
 

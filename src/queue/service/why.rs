@@ -6,18 +6,11 @@ use super::QueueService;
 use super::error::QueueResult;
 use super::memory::QueueMemory;
 use crate::db::Store as _;
+use crate::journal::Change;
 use crate::queue::rules::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
 use crate::queue::store::QueueRows;
-use crate::rules::{Timestamp, Writer};
-
-/// A change of a message or a queue.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChangedMessage {
-    pub queue: String,
-    /// The message; `None` if the queue as a whole was changed.
-    pub id: Option<MessageId>,
-    pub by: Writer,
-}
+use crate::rules::Timestamp;
+use crate::rules::address::ObjectAddress;
 
 /// What the next Get would make of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +31,7 @@ pub struct MessageExplanation {
     /// The moment of this look.
     pub now: Tick,
     /// Remembered changes, the latest first.
-    pub changes: Vec<ChangedMessage>,
+    pub changes: Vec<Change>,
 }
 
 /// The state of a queue.
@@ -52,7 +45,7 @@ pub struct QueueExplanation {
     /// last.
     pub first_back: Vec<Message>,
     /// The last change of the queue itself, if it is remembered.
-    pub last_change: Option<ChangedMessage>,
+    pub last_change: Option<Change>,
 }
 
 /// Hidden messages, each with its queue.
@@ -77,8 +70,8 @@ impl QueueService {
     ) -> QueueResult<QueueExplanation> {
         check_queue_name(queue)?;
         let now = self.memory.moment_of_look(now);
-        let is_own = |change: &ChangedMessage| change.queue == queue && change.id.is_none();
-        let last_change = self.changes(is_own).into_iter().next();
+        let object = ObjectAddress::Queue(queue.to_owned());
+        let last_change = self.changes(|change| change.object == object).into_iter().next();
         self.store.read(|rows| {
             let found = rows.queue_id(queue)?.ok_or_else(|| self.memory.no_queue(queue, now))?;
             let (hidden, more) = rows.hidden(Some(queue), now, most)?;
@@ -111,8 +104,8 @@ impl QueueService {
     }
 
     /// Remembered changes that `wanted` holds for, the latest first.
-    pub fn changes(&self, wanted: impl Fn(&ChangedMessage) -> bool) -> Vec<ChangedMessage> {
-        self.memory.changes.latest(wanted)
+    pub fn changes(&self, wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
+        self.memory.history.latest(wanted)
     }
 }
 
@@ -135,6 +128,7 @@ fn standing(
     } else {
         Visibility::HiddenUntil(message.visible_at)
     };
-    let changes = memory.changes.latest(|change| change.queue == queue && change.id == Some(id));
+    let object = ObjectAddress::Message { queue: queue.to_owned(), id: id.to_string() };
+    let changes = memory.history.latest(|change| change.object == object);
     Ok(MessageExplanation { message, visibility, now, changes })
 }

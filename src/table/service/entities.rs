@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use super::history::ChangedEntity;
+use super::history::entity_address;
 use super::{TableChange, TableResult, TableService, table_of};
 use crate::db::{DbService as _, Purpose};
+use crate::journal::Change;
 use crate::rules::context::Context;
+use crate::table::rules::etag::etag;
 use crate::table::rules::{
     self as rules, Effect, EntityFields, EntityKey, How, Properties, TableDenial, TableName, Ticks,
 };
@@ -123,8 +125,8 @@ impl TableChange<'_> {
         }
         let ticks = entity.as_ref().map(|_| ticks);
         let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
-        let changed = ChangedEntity { table: name.to_string(), key: Some(key.clone()), ticks, by };
-        self.changes.borrow_mut().push(changed);
+        let (object, etag) = (entity_address(name, &key), ticks.map(etag));
+        self.changes.borrow_mut().push(Change { object, etag, by });
         Ok(WrittenEntity { key, ticks, inserted })
     }
 

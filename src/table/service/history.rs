@@ -1,24 +1,14 @@
 //! Recent changes of entities, and what is known of one entity.
 //!
 //! The last writer of an entity is in its row and outlives a restart; older changes are in memory
-//! only, as many as [`crate::journal::HISTORY_MAX`].
+//! only, in the journal.
 
 use super::{TableError, TableResult, TableService, table_of};
 use crate::db::Store as _;
+use crate::journal::Change;
 use crate::rules::Writer;
+use crate::rules::address::ObjectAddress;
 use crate::table::rules::{EntityFields, EntityKey, TableName, Ticks};
-
-/// A change of an entity or a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChangedEntity {
-    /// The table, as it was created.
-    pub table: String,
-    /// The entity; none if the table as a whole was changed.
-    pub key: Option<EntityKey>,
-    /// The timestamp that the entity has since; none if it was deleted.
-    pub ticks: Option<Ticks>,
-    pub by: Writer,
-}
 
 /// The last write of an entity and its latest changes, for `latchfs why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +20,7 @@ pub struct EntityExplanation {
     /// The request that wrote it last.
     pub last_writer: Option<Writer>,
     /// Remembered changes, the latest first.
-    pub changes: Vec<ChangedEntity>,
+    pub changes: Vec<Change>,
 }
 
 impl TableService {
@@ -40,19 +30,22 @@ impl TableService {
             let table = table_of(tx, table)?;
             Ok::<_, TableError>((tx.entity(table, key)?, tx.last_writer(table, key)?))
         })?;
+        let object = entity_address(table, key);
         Ok(EntityExplanation {
             ticks: entity.as_ref().map(EntityFields::timestamp),
             properties: entity.map_or(0, |entity| entity.properties().count()),
             last_writer,
-            changes: self.changes(|change| {
-                change.key.as_ref() == Some(key)
-                    && change.table.eq_ignore_ascii_case(table.as_str())
-            }),
+            changes: self.changes(|change| object.holds(&change.object)),
         })
     }
 
     /// Remembered changes that `wanted` holds for, the latest first.
-    pub fn changes(&self, wanted: impl Fn(&ChangedEntity) -> bool) -> Vec<ChangedEntity> {
+    pub fn changes(&self, wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
         self.memory.history.latest(wanted)
     }
+}
+
+pub(super) fn entity_address(table: &TableName, key: &EntityKey) -> ObjectAddress {
+    let EntityKey { partition, row } = key.clone();
+    ObjectAddress::Entity { table: table.to_string(), partition, row }
 }

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 pub use entities::{Write, WrittenEntity};
 pub use error::{TableError, TableResult};
-pub use history::{ChangedEntity, EntityExplanation};
+pub use history::EntityExplanation;
 pub use query::{EntityQuery, EntitySink, SLICE_ROWS};
 pub use tables::{TablePage, TableQuery};
 
@@ -47,8 +47,10 @@ use self::ticker::Ticker;
 use crate::clock::Present;
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory, Store as _};
-use crate::journal::recent::Recent;
+use crate::journal::{AccountJournal, Change, History};
+use crate::rules::address::ObjectAddress;
 use crate::rules::context::Context;
+use crate::rules::service::ServiceKind;
 use crate::rules::{Timestamp, Writer};
 use crate::sync::bell::Bell;
 use crate::table::rules::{TableDenial, TableName, Ticks};
@@ -65,7 +67,7 @@ pub struct TableService {
 /// The state that requests under way share.
 pub(crate) struct TableMemory {
     ticker: Ticker,
-    history: Recent<ChangedEntity>,
+    history: History,
     present: Present,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     bell: Arc<Bell>,
@@ -77,7 +79,7 @@ pub(crate) struct TableChange<'a> {
     memory: &'a TableMemory,
     context: &'a Context,
     now: Timestamp,
-    changes: RefCell<Vec<ChangedEntity>>,
+    changes: RefCell<Vec<Change>>,
     /// The change left rows that the sweeper is to remove.
     dropped: Cell<bool>,
     /// The transaction only reads: the change is checked, and nothing is written.
@@ -86,10 +88,10 @@ pub(crate) struct TableChange<'a> {
 
 impl TableService {
     /// Opens the database file, made if missing, and starts to remove what deleted tables left.
-    pub fn open(file: &Path, sync: SyncMode) -> TableResult<Self> {
+    pub fn open(file: &Path, sync: SyncMode, journal: AccountJournal) -> TableResult<Self> {
         let store = TableStore::open(file, sync)?;
         let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
-        let (ticker, history) = (Ticker::new(ceiling), Recent::default());
+        let (ticker, history) = (Ticker::new(ceiling), History::new(journal, ServiceKind::Table));
         let (present, bell) = (Present::default(), Arc::default());
         let memory = TableMemory { ticker, history, present, bell };
         let store = Arc::new(store);
@@ -115,7 +117,7 @@ impl ServiceMemory for TableMemory {
     type Store = TableStore;
     type Error = TableError;
     type Change<'a> = TableChange<'a>;
-    type Effects = (Vec<ChangedEntity>, bool, Option<Ticks>);
+    type Effects = (Vec<Change>, bool, Option<Ticks>);
 
     fn begin<'a>(
         &'a self,
@@ -170,8 +172,8 @@ impl TableChange<'_> {
     /// Has the history keep a change of a table as a whole, once it is committed.
     fn changed_table(&self, name: &TableName, operation: &str) {
         let by = self.writer(operation, self.now);
-        let change = ChangedEntity { table: name.to_string(), key: None, ticks: None, by };
-        self.changes.borrow_mut().push(change);
+        let object = ObjectAddress::Table(name.to_string());
+        self.changes.borrow_mut().push(Change { object, etag: None, by });
     }
 
     /// The writer that an object changed by this request keeps.

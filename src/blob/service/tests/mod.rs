@@ -35,7 +35,7 @@ struct Bench {
 /// The service in `folder`, whose own clock stands still.
 fn open(folder: &Path, options: BlobOptions, now: Timestamp) -> BlobService {
     let clock = Arc::new(ManualClock::new(now));
-    BlobService::open(folder, SyncMode::Normal, options, clock).unwrap()
+    BlobService::open(folder, SyncMode::Normal, options, clock, AccountJournal::default()).unwrap()
 }
 
 fn within<T>(work: impl Future<Output = T>) -> T {

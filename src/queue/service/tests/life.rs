@@ -279,13 +279,14 @@ fn changes_of_messages_and_queues_are_remembered() {
     let context = world.request("consumer-7");
     world.wait(world.service().get_messages(&context, "queue", 1, 30)).unwrap();
     let standing = world.service().why(world.clock.now(), "queue", &put.id.to_string()).unwrap();
-    let told = |changes: &[ChangedMessage]| -> Vec<_> {
+    let told = |changes: &[Change]| -> Vec<_> {
         changes.iter().map(|change| change.by.operation.clone()).collect()
     };
     assert_eq!(told(&standing.changes), ["Get Messages", "Put Message"]);
     assert_eq!(standing.changes[0].by, standing.message.holder.unwrap());
     assert_eq!(standing.changes[0].by.client_request.as_deref(), Some("consumer-7"));
-    assert_eq!(told(&world.service().changes(|change| change.id.is_none())), ["Create Queue"]);
+    let is_queue = |change: &Change| matches!(change.object, ObjectAddress::Queue(_));
+    assert_eq!(told(&world.service().changes(is_queue)), ["Create Queue"]);
     // What was refused is no change.
     assert!(world.wait(world.service().delete_message(&context, "queue", "x", "y")).is_err());
     assert_eq!(world.service().changes(|_| true).len(), 4);

@@ -41,7 +41,9 @@ impl World {
         drop(self.service.take());
         let path = self.folder.path().join("queue.db");
         let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
-        self.service = Some(QueueService::open(&path, SyncMode::Normal, clock).unwrap());
+        self.service = Some(
+            QueueService::open(&path, SyncMode::Normal, clock, AccountJournal::default()).unwrap(),
+        );
     }
 
     fn service(&self) -> &QueueService {

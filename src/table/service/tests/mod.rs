@@ -64,12 +64,17 @@ fn int(number: i32) -> Properties {
     Properties::new(vec![("i".into(), Value::Int32(number))])
 }
 
+fn open(folder: &Path) -> TableService {
+    let journal = AccountJournal::default();
+    TableService::open(&folder.join("table.db"), SyncMode::Normal, journal).unwrap()
+}
+
 impl Fixture {
     fn new() -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let dir = TempDir::new().unwrap();
-        let service = TableService::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
+        let service = open(dir.path());
         Self { service: Some(service), runtime, dir, now: START }
     }
 
@@ -85,8 +90,7 @@ impl Fixture {
 
     fn restart(&mut self) {
         self.service = None;
-        self.service =
-            Some(TableService::open(&self.dir.path().join("table.db"), SyncMode::Normal).unwrap());
+        self.service = Some(open(self.dir.path()));
     }
 
     fn context(&self) -> Context {
