@@ -1,4 +1,5 @@
-//! Blocks: those that are not committed, and lists of them that become a blob.
+//! Blocks: those that are not committed, and lists of them that become a blob. The extents of a long
+//! list are written before its commit, in slices, under a number that no row has yet.
 //! Which IDs and lists are legal is decided by the engine.
 
 use std::collections::{HashMap, HashSet};
@@ -9,20 +10,22 @@ use serde::Serialize;
 
 use super::content::Content;
 use super::extent::{Extent, ROW_MAX};
-use super::remove::{self, Doomed};
+use super::janitor::Chore;
+use super::remove::{self, Doomed, is_doomed, note};
 use super::shared::Shared;
-use super::staged::Staged;
 use super::tx::{BlobTx, WriteTx};
 use super::types::{ContainerId, ContentId, StateId, StateKey, encode, signed, text, unsigned};
 use super::{BlobStore, extents, references};
 use crate::blob::rules::blocks::BlockSearch;
-use crate::db::DbError;
+use crate::db::{Database, DbError};
 use crate::rules::Timestamp;
 
 /// Lists of more blocks should be staged, so that their commit is short.
 pub const STAGE_ABOVE: usize = ROW_MAX;
 /// Up to this many entries, blocks are looked up one by one.
 const LOOK_UP_EACH: usize = 32;
+/// Blocks that one transaction of a long list writes.
+const SLICE: usize = 8 * ROW_MAX;
 
 /// An entry of a block list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -424,5 +427,59 @@ impl BlobStore {
             form => form,
         };
         Ok(BlockList { length, blocks, uncommitted, form, files, basis })
+    }
+}
+
+/// Extents of a long block list, written under a number that no row has yet. Dropped without a
+/// commit, they are removed; after a kill, the next start removes them.
+pub(super) struct Staged {
+    id: StateId,
+    shared: Option<Arc<Shared>>,
+}
+
+impl Staged {
+    pub(super) fn write(
+        database: &Database,
+        shared: Arc<Shared>,
+        found: &[Extent],
+        ids: &[Vec<u8>],
+    ) -> Result<Self, DbError> {
+        let id = StateId(shared.new_id());
+        database.write(move |conn| note(conn, Doomed::Rows(id.0)))?;
+        let staged = Self { id, shared: Some(shared) };
+        for (found, ids) in found.chunks(SLICE).zip(ids.chunks(SLICE)) {
+            let (found, ids) = (found.to_vec(), ids.to_vec());
+            database.write(move |conn| {
+                if !is_doomed(conn, Doomed::Rows(id.0))? {
+                    // All rows were replaced, those of the slices before too.
+                    return Err(DbError::Busy("all blobs were replaced; try again".to_owned()));
+                }
+                extents::insert_blocks(conn, id, &found, ids.iter().map(Vec::as_slice))
+            })?;
+        }
+        Ok(staged)
+    }
+
+    pub(super) fn id(&self) -> StateId {
+        self.id
+    }
+
+    /// The rows belong to a blob now, or the next start decides.
+    pub(super) fn leave(&mut self) {
+        self.shared = None;
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.chores.add(Chore::Drop(self.id.0));
+        }
+    }
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Staged").field(&self.id).finish()
     }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::effects::Effects;
 use super::places::ForgottenParts;
 use super::shared::Shared;
+use super::tx::Effects;
 use super::types::{ContainerId, ContentId, StateId};
 use super::{extents, references, remove};
 use crate::db::{Database, DbError, Purpose};

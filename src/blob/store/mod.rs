@@ -8,7 +8,6 @@
 //!   states      rows of blobs and their states, for reading
 //!   change      changes of blobs and their content
 //!   blocks      uncommitted blocks, and lists of them that become a blob
-//!   staged      extents of a long block list before its commit
 //!   list        listing, page by page
 //!   tags        the index of tags
 //!   leased      blobs and containers that have a lease
@@ -26,9 +25,7 @@
 //!   unsynced    the order of syncs, and content that a power cut has taken
 //!   reclaim     syncs content before a checkpoint, and unlinks unused files after it
 //!   janitor     the thread that removes rows and files in the background
-//!   effects     work that a transaction leaves until its outcome is known
-//!   replace     replaces all rows, by none or by those of a saved state
-//!   save        saves the blobs of one moment in a folder
+//!   saved       saves the blobs of one moment, and replaces all rows by saved ones or by none
 //! ```
 //!
 //! A content file is never changed where a committed extent points: new bytes go to new places.
@@ -39,7 +36,6 @@ mod blocks;
 mod change;
 mod containers;
 mod content;
-mod effects;
 mod extent;
 mod extents;
 mod files;
@@ -51,12 +47,10 @@ mod reader;
 mod reclaim;
 mod references;
 mod remove;
-mod replace;
-mod save;
+mod saved;
 mod schema;
 mod settings;
 mod shared;
-mod staged;
 mod states;
 mod tags;
 #[cfg(test)]
@@ -72,12 +66,12 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use self::effects::Effects;
 use self::files::Files;
 use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
 use self::reclaim::{Readers, Reclaim};
 use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
+use self::tx::Effects;
 use self::types::ContentId;
 use crate::db::{Database, DbError, Purpose, Stats, Store, SyncMode, Tuning, Version};
 
@@ -86,8 +80,7 @@ pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWri
 pub use self::leased::LeasedBlobs;
 pub use self::list::{BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob};
 pub use self::reader::ContentReader;
-pub use self::replace::HeldBlobs;
-pub use self::save::SavedBlobs;
+pub use self::saved::{HeldBlobs, SavedBlobs};
 pub use self::states::{Head, WrittenRange};
 pub use self::tags::{TagSearch, TaggedPage};
 pub use self::tx::{BlobTx, WriteTx};

@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::effects::Effects;
 use super::janitor::Chore;
+use super::tx::Effects;
 use super::types::{ContainerId, StateId, StateKey, text};
 use super::{extents, references};
 use crate::db::DbError;

@@ -236,7 +236,7 @@ fn a_commit_that_fails_in_an_unclear_way_keeps_the_file_until_the_next_start() {
         panic!("large bodies are in files");
     };
     // As when COMMIT itself fails after the closure succeeded.
-    let mut effects = super::super::effects::Effects::default();
+    let mut effects = super::super::tx::Effects::default();
     effects.files.push(file);
     drop(effects);
     store.settle().unwrap();
