@@ -1,6 +1,6 @@
-//! Blocks: those that are not committed, and lists of them that become a blob. The extents of a long
-//! list are written before its commit, in slices, under a number that no row has yet.
-//! Which IDs and lists are legal is decided by the engine.
+//! Blocks: those that are not committed, and lists of them that become a blob. The extents of a
+//! long list are written before its commit, in slices, under a number that no row has yet. Which
+//! IDs and lists are legal is decided by the engine.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

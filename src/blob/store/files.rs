@@ -97,6 +97,11 @@ impl Files {
         check_place(&self.handle, &self.folder)
     }
 
+    /// The folder of the database.
+    pub(super) fn place(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }

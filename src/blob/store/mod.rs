@@ -138,7 +138,8 @@ impl BlobStore {
             unlinking: FilesToUnlink::default(),
             counters: Counters::default(),
             garbage: AtomicU64::new(0),
-            next_id: AtomicI64::new(known.id + 1),
+            // Rows of `unsynced` have these numbers too: never one that was marked as synced.
+            next_id: AtomicI64::new(known.id.max(unsynced::marked(folder)) + 1),
             last_counter: AtomicU64::new(known.counter),
             ceiling: AtomicI64::new(types::signed(known.counter)),
             era: AtomicU64::new(0),

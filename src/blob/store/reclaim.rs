@@ -93,7 +93,8 @@ impl CheckpointHooks for Reclaim {
         // Readers from now on see the database without references to these files.
         let readers = self.shared.readers.advance();
         let synced = self.shared.files.sync_all(&files);
-        if synced.is_ok() {
+        if synced.is_ok() && noted > 0 {
+            unsynced::mark(self.shared.files.place(), noted)?;
             self.shared.synced.store(noted, Ordering::Release);
         }
         let released = Released { readers, era, files };

@@ -1,5 +1,5 @@
-//! Saved states: the blobs of one moment in a folder, and all rows of the store replaced by those of
-//! a saved state, or by none, while no other write runs.
+//! Saved states: the blobs of one moment in a folder, and all rows of the store replaced by those
+//! of a saved state, or by none, while no other write runs.
 //!
 //! A saved state has its rows as a database of their own, and the content files that the rows refer
 //! to by a second name, since content is never changed where a row points. Decides which counters

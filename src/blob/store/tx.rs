@@ -1,6 +1,6 @@
-//! Transactions of the blob store: what may be read in one, what may be changed, and the work that is
-//! left until the outcome is known. The database decides the outcome.
-//! The methods are with their subjects: containers, states, blocks, list, tags, settings.
+//! Transactions of the blob store: what may be read in one, what may be changed, and the work that
+//! is left until the outcome is known. The database decides the outcome. The methods are with their
+//! subjects: containers, states, blocks, list, tags, settings.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Deref;

@@ -18,11 +18,16 @@
 //! death of the process, the next checkpoint syncs them. If not, the WAL is cut before the commit
 //! that refers to them. That commit came after the last checkpoint, since a checkpoint covers only
 //! commits whose content is synced: so the cut leaves all that was durable before.
+//!
+//! A row stays until the next write forgets it, also when its content is synced, and its commit can
+//! stay in the WAL after a checkpoint has moved it. The WAL must never be cut before such a commit:
+//! so a checkpoint marks the last row whose content it has synced, in a file of its own, before it
+//! moves pages. Content up to the mark that is missing was taken by somebody else.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -75,6 +80,34 @@ pub(super) fn forget_synced(conn: &Connection, shared: &Shared) -> Result<(), Db
     Ok(())
 }
 
+/// The file beside the database that has the number of the last row whose content is synced.
+fn mark_file(folder: &Path) -> PathBuf {
+    folder.join("blob.db-synced")
+}
+
+/// Marks the rows up to `last` as synced, durably.
+pub(super) fn mark(folder: &Path, last: i64) -> Result<(), DbError> {
+    let path = mark_file(folder);
+    let failed = |error: io::Error| DbError::from_io("write", &path, &error);
+    let is_new = !path.exists();
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(failed)?;
+    // Eight bytes of one sector are written as a whole.
+    file.write_all_at(&last.to_be_bytes(), 0).and_then(|()| file.sync_data()).map_err(failed)?;
+    if is_new {
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The last row that was marked as synced; 0 if none was.
+pub(super) fn marked(folder: &Path) -> i64 {
+    let mut bytes = [0; 8];
+    let read = File::open(mark_file(folder)).and_then(|file| file.read_exact_at(&mut bytes, 0));
+    read.map_or(0, |()| i64::from_be_bytes(bytes))
+}
+
 /// The last row; 0 without one. Rows are added in order.
 pub(super) fn last(conn: &Connection) -> Result<i64, DbError> {
     let mut select = conn.prepare_cached("SELECT coalesce(max(id), 0) FROM unsynced")?;
@@ -83,7 +116,7 @@ pub(super) fn last(conn: &Connection) -> Result<i64, DbError> {
 
 /// The files of content that the last process has not synced.
 pub(super) fn files(conn: &Connection) -> Result<Vec<ContentId>, DbError> {
-    let found = rows(conn)?;
+    let found = rows(conn, 0)?;
     Ok(found.into_iter().map(|Row { place, .. }| file_and_offset(place).0).collect())
 }
 
@@ -124,9 +157,11 @@ struct Row {
     crc: u64,
 }
 
-fn rows(conn: &Connection) -> Result<Vec<Row>, DbError> {
-    let mut select = conn.prepare_cached("SELECT place, length, crc FROM unsynced ORDER BY id")?;
-    let found = select.query_map([], |row| {
+/// The rows after the one of that number.
+fn rows(conn: &Connection, after: i64) -> Result<Vec<Row>, DbError> {
+    let mut select =
+        conn.prepare_cached("SELECT place, length, crc FROM unsynced WHERE id > ?1 ORDER BY id")?;
+    let found = select.query_map([after], |row| {
         Ok((row.get::<_, Place>(0)?, row.get(1)?, row.get::<_, i64>(2)?.cast_unsigned()))
     })?;
     found
@@ -154,7 +189,7 @@ fn find_lost(folder: &Path) -> Result<Option<Place>, DbError> {
     if !conn.table_exists(None, "unsynced")? {
         return Ok(None);
     }
-    for row in rows(&conn)? {
+    for row in rows(&conn, marked(folder))? {
         let (file, offset) = file_and_offset(row.place);
         if references::count(&conn, file)?.unwrap_or(0) > 0 {
             let path = folder.join("blobs").join(file.to_string());

@@ -57,10 +57,38 @@ fn copy_of(home: &Home) -> Home {
     let copy = Home::new();
     std::fs::create_dir(copy.dir.path().join("blobs")).unwrap();
     let content = home.files().into_iter().map(|name| format!("blobs/{name}"));
-    for name in ["blob.db", "blob.db-wal"].map(str::to_owned).into_iter().chain(content) {
-        std::fs::copy(home.dir.path().join(&name), copy.dir.path().join(&name)).unwrap();
+    let beside = ["blob.db", "blob.db-wal", "blob.db-synced"].map(str::to_owned);
+    for name in beside.into_iter().chain(content) {
+        let from = home.dir.path().join(&name);
+        if from.exists() {
+            std::fs::copy(from, copy.dir.path().join(&name)).unwrap();
+        }
     }
     copy
+}
+
+/// Somebody removes a content file whose row a checkpoint has moved. The commit is still in the
+/// WAL: a cut there would leave pages of two moments.
+#[test]
+fn the_wal_is_not_cut_before_a_commit_that_a_checkpoint_has_moved() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    put(&store, container, "before", b"short");
+    put(&store, container, "blob", &bytes(1, 2 * MIB));
+    put(&store, container, "after", b"short");
+    store.database.checkpoint().unwrap();
+    let copy = copy_of(&home);
+    let log = copy.dir.path().join("blob.db-wal");
+    let length = log.metadata().unwrap().len();
+    assert!(length > 0, "the commit is still in the WAL");
+    std::fs::remove_file(copy.dir.path().join("blobs").join(home.files().first().unwrap()))
+        .unwrap();
+    unsynced::cut_lost(copy.dir.path()).unwrap();
+    assert_eq!(log.metadata().unwrap().len(), length);
+    let store = copy.open();
+    for name in ["before", "blob", "after"] {
+        assert!(row(&store, container, name).is_some(), "{name}");
+    }
 }
 
 #[test]
