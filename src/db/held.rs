@@ -19,26 +19,27 @@ use super::{DbError, transaction};
 /// The writer of a database, held. Requests wait until the value is dropped; a transaction that
 /// was not committed is rolled back then.
 pub struct HeldWriter<'a> {
-    // Before the hold: the writer thread then locks the connection.
+    // Dropped in this order: a writer thread that waits for the connection begins a change of its
+    // own as soon as it has it, and one that waits for the hold then locks the connection.
+    _changing: Changing<'a>,
     connection: MutexGuard<'a, Connection>,
+    _hold: Hold<'a>,
     writer: &'a Writer,
     file: Arc<Path>,
     /// The saved database that is attached.
     saved: OnceCell<Arc<Path>>,
-    _changing: Changing<'a>,
-    _hold: Hold<'a>,
 }
 
 impl<'a> HeldWriter<'a> {
     pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
         let (hold, connection) = writer.hold();
         Self {
+            _changing: writer.versions().change(),
             connection,
+            _hold: hold,
             writer,
             file,
             saved: OnceCell::new(),
-            _changing: writer.versions().change(),
-            _hold: hold,
         }
     }
 
