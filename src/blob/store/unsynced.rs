@@ -87,6 +87,9 @@ fn mark_file(folder: &Path) -> PathBuf {
 
 /// Marks the rows up to `last` as synced, durably.
 pub(super) fn mark(folder: &Path, last: i64) -> Result<(), DbError> {
+    if marked(folder) == last {
+        return Ok(());
+    }
     let path = mark_file(folder);
     let failed = |error: io::Error| DbError::from_io("write", &path, &error);
     let is_new = !path.exists();
