@@ -90,12 +90,7 @@ impl ApiClient {
 
     /// Asks, and waits for the answer.
     pub fn ask<C: Call>(&self, call: &C) -> Result<C::Answer, ClientError> {
-        let mut answer = self.open(call)?;
-        let mut body = Vec::new();
-        while let Some(bytes) = answer.next_bytes()? {
-            body.extend(bytes);
-        }
-        serde_json::from_slice(&body).map_err(unreadable)
+        serde_json::from_slice(self.open(call)?.rest()?).map_err(unreadable)
     }
 
     /// Asks for an answer that goes on, a line at a time.
@@ -124,11 +119,7 @@ impl ApiClient {
         if head.status.is_success() {
             return Ok(lines);
         }
-        let mut text = Vec::new();
-        while let Some(bytes) = lines.next_bytes()? {
-            text.extend(bytes);
-        }
-        let ErrorAnswer { error } = serde_json::from_slice(&text).map_err(unreadable)?;
+        let ErrorAnswer { error } = serde_json::from_slice(lines.rest()?).map_err(unreadable)?;
         Err(failure(error, head.headers.contains_key(REFUSED_HEADER)))
     }
 
@@ -213,6 +204,14 @@ impl AnswerLines {
     /// Returns when the answer has ended, however.
     pub fn wait_for_end(&mut self) {
         while let Ok(Some(_)) = self.next_bytes() {}
+    }
+
+    /// The answer up to its end.
+    fn rest(&mut self) -> Result<&[u8], ClientError> {
+        while let Some(bytes) = self.next_bytes()? {
+            self.read.extend(bytes);
+        }
+        Ok(&self.read)
     }
 
     fn next_bytes(&mut self) -> Result<Option<Bytes>, ClientError> {
