@@ -366,11 +366,12 @@ impl Api {
             }
             first
         };
-        let kept = number.and_then(|number| self.holds.take(number));
-        let kept = kept.ok_or_else(|| {
+        // Taken on the thread that closes it: a call that gets no thread changes nothing.
+        let holds = Arc::clone(&self.holds);
+        let close = move || Some(holds.take(number?)?.hold.close());
+        let closed = self.blocking(close).await?.ok_or_else(|| {
             ApiFailure::not_found(format!("no client of the API holds handle {handle}"))
         })?;
-        let closed = self.blocking(move || kept.hold.close()).await?;
         let open = closed
             .map_err(|error| ApiFailure::failed(format!("closing handle {handle}: {error}")))?;
         Ok(json_answer(StatusCode::OK, &json!(Released { open })))

@@ -179,8 +179,13 @@ impl Api {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiFailure> {
-        let _place = self.thread().await?;
-        blocking(work).await
+        let place = self.thread().await?;
+        // Kept by the work: a client that hangs up leaves its thread busy.
+        blocking(move || {
+            let _place = place;
+            work()
+        })
+        .await
     }
 
     /// A place among the calls that wait for something.
