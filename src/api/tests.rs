@@ -26,7 +26,6 @@ use super::control::object_lease::BreakLease;
 use super::control::rows::{ConnectionInfo, HoldRow};
 use super::control::{About, KnownOperation, MountedAt, RefusalKind, SOCKET_NAME, Serving};
 use super::{AnswerLines, ApiClient, ApiServer, CONNECTIONS_MAX, ClientError};
-use crate::bench::controls::Point;
 use crate::clock::SystemClock;
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::{Access, Rule, ShareMode, SharePath};
@@ -59,8 +58,7 @@ impl Serving for Fake {
         None
     }
     fn operations(&self) -> Vec<KnownOperation> {
-        let of = |name, points| KnownOperation { service: ServiceKind::Blob, name, points };
-        vec![of("Put Blob", &[Point::Received, Point::Committed])]
+        vec![KnownOperation { service: ServiceKind::Blob, name: "Put Blob", can_stop: true }]
     }
     fn mounts(&self) -> Vec<MountedAt> {
         Vec::new()

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::EXIT_DIFFERENT;
@@ -44,14 +44,6 @@ enum GateSubcommand {
     Remove(RemoveGate),
 }
 
-// What the values mean stands in the help of the option, which would be long otherwise.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum At {
-    Received,
-    Checked,
-    Committed,
-}
-
 /// Add a gate; prints its number
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate add 'Put Blob' docs/a.txt --at committed")]
@@ -59,10 +51,10 @@ struct AddGate {
     #[command(flatten)]
     matching: Matching,
 
-    /// Where requests stop: before any check; after conditions and leases were checked and before
-    /// any change; or after the commit and before the answer
-    #[arg(long, value_enum, default_value = "received", env = "LATCHFS_AT")]
-    at: At,
+    /// Where requests stop: received, before any check; committed, after the commit and before the
+    /// answer
+    #[arg(long, value_name = "POINT", default_value = "received", env = "LATCHFS_AT")]
+    at: String,
 
     /// Stop only the next N requests [default: all]
     #[arg(long, value_name = "N", env = "LATCHFS_TIMES")]
@@ -177,13 +169,8 @@ impl GateCommand {
 
 impl AddGate {
     fn run(&self) -> Result<ExitCode> {
-        let at = match self.at {
-            At::Received => "received",
-            At::Checked => "checked",
-            At::Committed => "committed",
-        };
         let gate = NewGate {
-            at: Some(at.to_owned()),
+            at: Some(self.at.clone()),
             times: self.times,
             limit_ms: Some(u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX)),
             ..NewGate::new(self.matching.requests()?)

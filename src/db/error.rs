@@ -120,12 +120,6 @@ pub(super) fn last_was_full() -> bool {
     LAST.with_borrow(|last| matches!(last, Some(DbError::Full { .. })))
 }
 
-/// True if the last serious error on this thread is that a connection for reading was asked to
-/// write.
-pub(super) fn was_asked_to_write() -> bool {
-    LAST.with_borrow(|last| matches!(last, Some(DbError::ReadOnly { .. })))
-}
-
 /// Forget earlier errors, before a transaction begins.
 pub(super) fn forget_last_serious() {
     LAST.set(None);

@@ -105,15 +105,6 @@ pub(crate) fn once<C>(change: C) -> impl FnMut() -> C {
     move || change.take().expect("only a deletion runs again")
 }
 
-/// Gives a change to each run of its request: a deletion may run again.
-pub(crate) fn again<C: Clone>(purpose: Purpose, change: C) -> impl FnMut() -> C {
-    let mut change = Some(change);
-    move || {
-        let next = if purpose == Purpose::Delete { change.clone() } else { change.take() };
-        next.expect("only a deletion runs again")
-    }
-}
-
 /// Runs a closure; a panic becomes an error.
 pub(super) fn run_caught<T, E: From<DbError>>(
     work: impl FnOnce(&Connection) -> Result<T, E>,

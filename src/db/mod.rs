@@ -236,20 +236,6 @@ impl Database {
         self.readers.try_take().map(|lent| run_read(&lent, f))
     }
 
-    /// Runs a change up to its first write, in a read transaction: `Ok` if it got that far, or to
-    /// its end. Everything that `f` refuses before its first write, it refuses here. Waits as
-    /// [`Database::read`] does.
-    pub fn rehearse<T, E: From<DbError>>(
-        &self,
-        f: impl FnOnce(&Connection) -> Result<T, E>,
-    ) -> Result<(), E> {
-        error::forget_last_serious();
-        match self.read(f) {
-            Err(_) if error::was_asked_to_write() => Ok(()),
-            outcome => outcome.map(drop),
-        }
-    }
-
     /// Runs `f` in a write transaction and waits for the commit. An error of `f` rolls back what
     /// `f` did, and nothing else. Not for event loops.
     pub fn write<T, E, F>(&self, f: F) -> Result<T, E>

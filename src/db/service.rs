@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::blocking::on_blocking_thread;
 use super::counted::{HeldRows, SavedRows, StoredCount};
-use super::job::again;
+use super::job::once;
 use super::{Database, DbError, Purpose, Schema, SyncMode};
 use crate::rules::Context;
 
@@ -37,12 +37,6 @@ pub trait Store: Send + std::marker::Sync + 'static {
         read: impl FnOnce(&Self::Read<'_>) -> Result<T, E>,
     ) -> Option<Result<T, E>>;
 
-    /// Runs a change up to its first write. See [`Database::rehearse`].
-    fn rehearse<T, E: From<DbError>>(
-        &self,
-        write: impl FnOnce(&Self::Write<'_>) -> Result<T, E>,
-    ) -> Result<(), E>;
-
     /// Queues a change for the writer thread, which calls `done` after the commit. A deletion may
     /// run again on a full disk.
     fn submit<T: Send + 'static, E: From<DbError> + Send + 'static>(
@@ -63,12 +57,10 @@ pub(crate) trait ServiceMemory: Send + std::marker::Sync + 'static {
     /// What the commit of a change changes in memory.
     type Effects: Send + 'static;
 
-    /// Begins a change. `rehearsal`: it is checked, and nothing is written.
     fn begin<'a>(
         &'a self,
         tx: &'a <Self::Store as Store>::Write<'_>,
         cx: &'a Context,
-        rehearsal: bool,
     ) -> Self::Change<'a>;
 
     /// Ends a change in its transaction.
@@ -91,71 +83,43 @@ pub(crate) trait DbService: Sized {
     async fn change<T, C>(&self, cx: &Context, change: C) -> Result<T, ErrorOf<Self>>
     where
         T: Send + 'static,
-        C: FnOnce(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Clone + Send + 'static,
+        C: FnOnce(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Send + 'static,
     {
-        self.change_for(Purpose::Store, cx, change).await
+        let mut next = once(change);
+        self.change_for(Purpose::Store, cx, move |tx| next()(tx)).await
     }
 
-    /// As [`DbService::change`], for a change that deletes: it is made on a full disk too.
+    /// As [`DbService::change`], for a change that deletes: it is made on a full disk too, and may
+    /// run again there.
     async fn delete<T, C>(&self, cx: &Context, change: C) -> Result<T, ErrorOf<Self>>
     where
         T: Send + 'static,
         C: FnOnce(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Clone + Send + 'static,
     {
-        self.change_for(Purpose::Delete, cx, change).await
+        self.change_for(Purpose::Delete, cx, move |tx| change.clone()(tx)).await
     }
 
     async fn change_for<T, C>(
         &self,
         purpose: Purpose,
         cx: &Context,
-        change: C,
+        mut change: C,
     ) -> Result<T, ErrorOf<Self>>
     where
         T: Send + 'static,
-        C: FnOnce(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Clone + Send + 'static,
-    {
-        let cx = self.stopped(cx, &change).await?;
-        self.carry_out(purpose, cx, again(purpose, change)).await
-    }
-
-    /// Makes the stop that a change has ahead: checks the change in a read transaction, and keeps
-    /// it at its gate if the check holds. Returns the circumstances under which it goes on.
-    async fn stopped<T, C>(&self, cx: &Context, change: &C) -> Result<Context, ErrorOf<Self>>
-    where
-        T: Send + 'static,
-        C: FnOnce(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Clone + Send + 'static,
-    {
-        let Some(stop) = cx.due_stop() else { return Ok(cx.clone()) };
-        let (store, memory) = self.parts();
-        let (store, memory) = (Arc::clone(store), Arc::clone(memory));
-        let (change, asked) = (change.clone(), cx.clone());
-        on_blocking_thread(move || store.rehearse(|tx| change(&memory.begin(tx, &asked, true))))
-            .await?;
-        Ok(Context { now: stop.pass().await, ..cx.clone() })
-    }
-
-    /// Makes a change that has no stop ahead. `next` gives the change, again for a deletion.
-    async fn carry_out<T, C>(
-        &self,
-        purpose: Purpose,
-        cx: Context,
-        mut next: impl FnMut() -> C + Send + 'static,
-    ) -> Result<T, ErrorOf<Self>>
-    where
-        T: Send + 'static,
-        C: FnOnce(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>>,
+        C: FnMut(&ChangeOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Send + 'static,
     {
         let (send, answer) = oneshot::channel();
         {
+            let cx = cx.clone();
             let (store, memory) = self.parts();
             let (inside, after) = (Arc::clone(memory), Arc::clone(memory));
             store.submit(
                 purpose,
                 move |tx| {
-                    let change = inside.begin(tx, &cx, false);
-                    let answer = next()(&change)?;
-                    Ok((answer, inside.finish(change)?))
+                    let begun = inside.begin(tx, &cx);
+                    let answer = change(&begun)?;
+                    Ok((answer, inside.finish(begun)?))
                 },
                 move |done: Result<_, ErrorOf<Self>>| {
                     drop(send.send(done.map(|(answer, effects)| {
@@ -255,13 +219,6 @@ impl<R: Tables> Store for RowStore<R> {
         read: impl FnOnce(&R::Rows<'_>) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
         self.database.try_read(|conn| read(&R::rows(conn)))
-    }
-
-    fn rehearse<T, E: From<DbError>>(
-        &self,
-        write: impl FnOnce(&R::Rows<'_>) -> Result<T, E>,
-    ) -> Result<(), E> {
-        self.database.rehearse(|conn| write(&R::rows(conn)))
     }
 
     fn submit<T: Send + 'static, E: From<DbError> + Send + 'static>(

@@ -57,7 +57,7 @@ pub enum StoreError {
         /// Why it cannot be understood.
         why: String,
     },
-    /// The caller cannot wait, or rehearses: the operation is going to be repeated.
+    /// The caller cannot wait: the operation is going to be repeated.
     #[error("it cannot be had without waiting")]
     WouldWait,
     /// Another process serves the state folder.
@@ -132,10 +132,4 @@ pub(crate) fn check_may_free(bytes: u64) -> Result<(), StoreError> {
 /// because it could not be repeated. An error if it has given up before.
 pub(crate) fn begin_change() -> Result<(), StoreError> {
     if front_end::begin_change() { Ok(()) } else { Err(StoreError::WouldWait) }
-}
-
-/// To be called right before a change that an operation in non-blocking mode may be given up
-/// after, because all of it can be repeated. An error in a rehearsal.
-pub(crate) fn check_may_change() -> Result<(), StoreError> {
-    if front_end::may_change() { Ok(()) } else { Err(StoreError::WouldWait) }
 }

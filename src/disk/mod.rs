@@ -24,7 +24,7 @@ pub use data_root::{DataRoot, FORMAT, OldLayout};
 #[cfg(test)]
 pub(crate) use error::NON_BLOCKING_FREED;
 pub use error::StoreError;
-pub(crate) use error::{begin_change, check_may_change, check_may_free};
+pub(crate) use error::{begin_change, check_may_free};
 pub(crate) use fnv::fnv1a;
 pub use folder::Durability;
 pub use state::{Drawer, Entries, StateDir, keep_epoch_in, last_epoch_in};

@@ -1,6 +1,5 @@
 //! Non-blocking mode for callers on a front end's thread: an operation that would wait returns
-//! [`StoreError::WouldWait`] instead, while nothing was changed yet. In a rehearsal an operation
-//! that is about to make its first change does the same.
+//! [`StoreError::WouldWait`] instead, while nothing was changed yet.
 //!
 //! Decides nothing about files. Which threads those are, and the mode itself, are in
 //! [`crate::sync::front_end`].
@@ -8,7 +7,7 @@
 use crate::disk::StoreError;
 use crate::sync::front_end;
 
-pub(crate) use crate::disk::{begin_change, check_may_change, check_may_free};
+pub(crate) use crate::disk::{begin_change, check_may_free};
 
 /// True if the caller cannot wait.
 pub(crate) fn is_non_blocking() -> bool {

@@ -1,13 +1,11 @@
 //! The context of an operation: the time at which it is decided, and the caller.
 //!
 //! One value for a whole request, made by the front end that received it: all rules of one
-//! operation see the same moment. What tests control (gates, faults) reaches operations through it
-//! as well.
+//! operation see the same moment.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::bench::controls::PendingStop;
 use crate::rules::writer::shortened;
 use crate::rules::{Owner, Timestamp, Writer};
 
@@ -17,24 +15,16 @@ pub struct Context {
     /// The moment the operation is decided at.
     pub now: Timestamp,
     pub caller: Caller,
-    /// The gate that the operation stops at before its first change.
-    pub stop: Option<Arc<PendingStop>>,
 }
 
 impl Context {
-    /// An operation that no gate stops.
     pub fn new(now: Timestamp, caller: Caller) -> Self {
-        Self { now, caller, stop: None }
+        Self { now, caller }
     }
 
     /// An operation that a caller on this machine asks for, without a request over the network.
     pub fn local(now: Timestamp, owner: Owner, operation: &'static str) -> Self {
         Self::new(now, Caller::local(Arc::new(owner), operation))
-    }
-
-    /// The stop that the operation is to make before its first change, if it has one ahead.
-    pub fn due_stop(&self) -> Option<&PendingStop> {
-        self.stop.as_deref().filter(|stop| stop.is_due())
     }
 
     /// The client as the table of opens and the log of events know it.

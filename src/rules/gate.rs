@@ -11,9 +11,6 @@ use super::service::ServiceKind;
 pub enum Point {
     /// The request was authorised; nothing was looked at yet.
     Received,
-    /// The request's conditions and leases hold; nothing was changed yet. When the request goes on
-    /// it is checked again.
-    Checked,
     /// The request is done; the client does not know yet.
     Committed,
 }
@@ -22,7 +19,6 @@ impl Point {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Received => "received",
-            Self::Checked => "checked",
             Self::Committed => "committed",
         }
     }

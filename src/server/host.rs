@@ -14,9 +14,8 @@ use super::services::SERVICES;
 use crate::api::control::rows::ConnectionInfo;
 use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving};
 use crate::bench::States;
-use crate::bench::controls::Point;
 use crate::file::rules::{Denial, ShareMode};
-use crate::http::frame::{ErrorNames, Operation, Refusal, Service, documented_name};
+use crate::http::frame::{ErrorNames, Refusal, Service, documented_name};
 use crate::rules::Spelled;
 use crate::rules::service::ServiceKind;
 use crate::server::{Accounts, Listeners};
@@ -69,15 +68,6 @@ pub fn connections(listeners: &Listeners) -> BTreeMap<String, ConnectionInfo> {
     connections
 }
 
-/// Where gates can stop an operation.
-fn points(operation: &Operation) -> &'static [Point] {
-    if operation.stops_when_checked() {
-        &[Point::Received, Point::Checked, Point::Committed]
-    } else {
-        &[Point::Received, Point::Committed]
-    }
-}
-
 impl Serving for Host {
     fn accounts(&self) -> &Accounts {
         &self.accounts
@@ -99,9 +89,8 @@ impl Serving for Host {
         let of = |service: &&'static Service| {
             let kind = service.kind;
             service.operations.iter().flat_map(move |operation| {
-                let points = points(operation);
                 let names = [operation.name, documented_name(kind, operation.name)];
-                names.map(|name| KnownOperation { service: kind, name, points })
+                names.map(|name| KnownOperation { service: kind, name, can_stop: true })
             })
         };
         SERVICES.iter().flat_map(of).chain(self.mounts.operations()).collect()

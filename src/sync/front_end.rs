@@ -3,8 +3,8 @@
 //! Such a thread must never wait for a flush to the disk, a child process, a walk of a directory
 //! or a lock that is held over I/O: everyone it serves would wait too. Decides nothing about files.
 //! It marks these threads, panics (in builds with debug assertions, so in every test) where one
-//! is about to wait, and runs an operation in non-blocking mode or as a rehearsal. Where the
-//! operation goes instead is the front end's choice.
+//! is about to wait, and runs an operation in non-blocking mode. Where the operation
+//! goes instead is the front end's choice.
 
 use std::cell::Cell;
 
@@ -23,10 +23,6 @@ enum Mode {
     GaveUp,
     /// The operation has begun to change something and goes on to its end, on any thread.
     Committed,
-    /// The caller may wait; the operation ends before its first change.
-    Rehearses,
-    /// The operation has ended for that reason.
-    Held,
 }
 
 /// Marks the calling thread for the rest of its life as a front end of this kind.
@@ -89,30 +85,6 @@ pub fn without_waiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
     (MODE.get() != Mode::GaveUp).then_some(answer)
 }
 
-/// Runs `operation` up to its first change. `None` if it got that far: it has refused nothing, has
-/// changed nothing, and is to be repeated. `Some` if it came to an end without a change.
-pub fn rehearse<T>(operation: impl FnOnce() -> T) -> Option<T> {
-    MODE.set(Mode::Rehearses);
-    let _end = EndMode;
-    let answer = operation();
-    (MODE.get() != Mode::Held).then_some(answer)
-}
-
-/// True in a rehearsal.
-pub fn is_rehearsal() -> bool {
-    matches!(MODE.get(), Mode::Rehearses | Mode::Held)
-}
-
-/// To be called right before a change: false in a rehearsal, where nothing may be changed. Unlike
-/// [`begin_change`] it does not end non-blocking mode.
-#[must_use = "nothing may be changed if this is false"]
-pub fn may_change() -> bool {
-    if MODE.get() == Mode::Rehearses {
-        MODE.set(Mode::Held);
-    }
-    MODE.get() != Mode::Held
-}
-
 /// Ends the mode, also when the operation panicked.
 struct EndMode;
 
@@ -139,7 +111,7 @@ impl Drop for RestoreMode {
 
 /// True in non-blocking mode.
 pub fn is_non_blocking() -> bool {
-    matches!(MODE.get(), Mode::NonBlocking | Mode::GaveUp | Mode::Held)
+    matches!(MODE.get(), Mode::NonBlocking | Mode::GaveUp)
 }
 
 /// To be called right before the first change: from here on the operation does not give up, since
@@ -150,12 +122,12 @@ pub fn begin_change() -> bool {
     if MODE.get() == Mode::NonBlocking {
         MODE.set(Mode::Committed);
     }
-    may_change() && !has_given_up()
+    !has_given_up()
 }
 
 /// True if the operation has given up, whether or not its callers noticed.
 pub fn has_given_up() -> bool {
-    matches!(MODE.get(), Mode::GaveUp | Mode::Held)
+    MODE.get() == Mode::GaveUp
 }
 
 /// To be asked before a wait, while nothing was changed yet: true in non-blocking mode, where the
@@ -237,17 +209,5 @@ mod tests {
         assert_eq!(ended, None);
         assert!(catch_unwind(|| without_waiting(|| panic!("broken"))).is_err());
         assert!(!is_non_blocking());
-    }
-
-    #[test]
-    fn a_rehearsal_may_wait_and_ends_before_the_first_change() {
-        assert_eq!(rehearse(|| (is_rehearsal(), gives_up())), Some((true, false)));
-        assert_eq!(rehearse(begin_change), None);
-        assert_eq!(rehearse(may_change), None);
-        let all = rehearse(|| assert!(!may_change() && !begin_change() && has_given_up()));
-        assert_eq!(all, None);
-        assert!(may_change() && begin_change() && !is_rehearsal());
-        // A change does not end non-blocking mode by itself.
-        assert_eq!(without_waiting(|| may_change() && gives_up()), None);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::{Action, Point, Requests, Server};
-use crate::api::control::controls::{NewFault, NewGate, point_name};
+use crate::api::control::controls::{NewFault, NewGate};
 use crate::bench::Controls;
 use crate::clock::{ClockChange, TimeSource as _};
 use crate::rules::Timestamp;
@@ -74,7 +74,7 @@ pub struct Gate<'a> {
 impl<'a> Gate<'a> {
     pub(super) fn add(server: &'a Server, options: GateOptions) -> Result<Self, Error> {
         let gate = NewGate {
-            at: Some(point_name(options.at).to_owned()),
+            at: Some(options.at.name().to_owned()),
             times: options.times,
             limit_ms: Some(u64::try_from(options.limit.as_millis()).unwrap_or(u64::MAX)),
             ..NewGate::new(options.requests)

@@ -39,9 +39,9 @@
 //!
 //! let server = Server::start()?;
 //! server.save_state("empty")?;
-//! // The next Put Blob stops after its conditions were checked, and goes on when released.
+//! // The next Put Blob stops before anything is checked, and goes on when released.
 //! let put = GateOptions::new("Put Blob", "docs/*");
-//! let gate = server.gate(GateOptions { at: Point::Checked, times: Some(1), ..put })?;
+//! let gate = server.gate(GateOptions { at: Point::Received, times: Some(1), ..put })?;
 //! // ... start the client that puts a blob, then gate.wait(1, Duration::from_secs(10))? ...
 //! assert_eq!(gate.release(None), 0);
 //! // The acknowledgement of the next deletion is lost: it is done, and nobody is told.

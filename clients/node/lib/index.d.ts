@@ -84,7 +84,7 @@ export interface Matching {
 /** Options of `server.gate`. */
 export interface GateOptions extends Matching {
   /** `received`: nothing was looked at (the default); `committed`: done, not answered. */
-  at?: "received" | "checked" | "committed";
+  at?: "received" | "committed";
   /** Stop only the next N requests; all without it. */
   times?: number;
   /** When a waiting request is released without a call. */

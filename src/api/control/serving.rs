@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use super::rows::{ConnectionInfo, MountRow};
 use crate::bench::States;
-use crate::bench::controls::Point;
 use crate::file::rules::ShareMode;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
@@ -31,8 +30,8 @@ pub struct KnownOperation {
     /// The service that it is of.
     pub service: ServiceKind,
     pub name: &'static str,
-    /// Where gates can stop it.
-    pub points: &'static [Point],
+    /// Whether gates can stop it.
+    pub can_stop: bool,
 }
 
 /// The server as a whole.

@@ -124,7 +124,7 @@ function item(title, lines, actions) {
 function gatesPanel(host, context) {
   const form = formOf('Add a gate', [
     ...matching(),
-    field('Stops', select('at', [['received', 'received: before its checks'], ['checked', 'checked: not yet committed'], ['committed', 'committed: not yet answered']]), 'wide'),
+    field('Stops', select('at', [['received', 'received: before its checks'], ['committed', 'committed: not yet answered']]), 'wide'),
     field('Times', input('times', { inputmode: 'numeric', placeholder: 'all', size: '5' })),
     field('Limit', input('limit', { placeholder: '60s', size: '6' })),
   ], async (node) => {

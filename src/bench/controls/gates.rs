@@ -1,8 +1,7 @@
 //! Gates: a request that matches stops at a point of its way until it is released.
 //!
 //! Decides which requests stop, and for how long: a gate releases a request by itself after its
-//! limit, which the system's clock counts. A request that waits holds no latch and no lock. How a
-//! request stops at [`Point::Checked`] is decided in [`super::stop`].
+//! limit, which the system's clock counts. A request that waits holds no latch and no lock.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -92,22 +91,11 @@ struct GateWait<'a> {
     id: u64,
 }
 
-/// A request that has stopped.
-struct Entered<'a> {
-    place: GateWait<'a>,
-    released: oneshot::Receiver<()>,
-    limit: Duration,
-}
-
 impl GateRow {
     /// True if the gate stops this request at this point.
     fn stops(&self, point: Point, seen: &PatternSubject<'_>) -> bool {
         let gate = &self.gate;
         gate.point == point && !is_over(gate.times) && gate.pattern.matches(seen)
-    }
-
-    fn is_one_of(&self, gates: &[u64]) -> bool {
-        !is_over(self.gate.times) && gates.contains(&self.id)
     }
 }
 
@@ -271,27 +259,6 @@ impl Gates {
         }
     }
 
-    /// The gates at a point that a request fits and that can stop one more, oldest first.
-    pub fn fitting(&self, point: Point, seen: &PatternSubject<'_>) -> Vec<u64> {
-        if !self.are_set() {
-            return Vec::new();
-        }
-        let state = self.lock();
-        let fitting = state.gates.iter().filter(|row| row.stops(point, seen));
-        fitting.map(|row| row.id).collect()
-    }
-
-    /// True if one of these gates is there and can stop one more request.
-    pub fn can_stop(&self, gates: &[u64]) -> bool {
-        self.are_set() && self.lock().gates.iter().any(|row| row.is_one_of(gates))
-    }
-
-    /// Stops at the first of these gates that is there and can stop one more request. Returns
-    /// whether the request had to stop.
-    pub async fn stop_at(&self, gates: &[u64], visitor: Visitor) -> bool {
-        self.wait(self.enter(|row| row.is_one_of(gates), || visitor)).await
-    }
-
     /// Stops at the first gate of that point that the request fits. Returns whether the request
     /// had to stop.
     pub async fn pass(
@@ -303,26 +270,15 @@ impl Gates {
         if !self.are_set() {
             return false;
         }
-        self.wait(self.enter(|row| row.stops(point, seen), visitor)).await
-    }
-
-    async fn wait(&self, entered: Option<Entered<'_>>) -> bool {
-        let Some(Entered { place, released, limit }) = entered else { return false };
+        let stops = |row: &GateRow| row.stops(point, seen);
+        let Some((id, released, limit)) = self.take_place(stops, visitor) else { return false };
+        let place = GateWait { gates: self, id };
         // An error says that the sender is gone, which releases the request.
         if timeout(limit, released).await.is_err() {
             log::info!("a request waited at its gate for {} s and goes on", limit.as_secs());
         }
         drop(place);
         true
-    }
-
-    fn enter(
-        &self,
-        stops: impl Fn(&GateRow) -> bool,
-        visitor: impl FnOnce() -> Visitor,
-    ) -> Option<Entered<'_>> {
-        let (id, released, limit) = self.take_place(stops, visitor)?;
-        Some(Entered { place: GateWait { gates: self, id }, released, limit })
     }
 
     /// Takes a place at the first gate that `stops` accepts: its number, its release, its limit.

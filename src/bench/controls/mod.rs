@@ -2,19 +2,16 @@
 //! injected into them.
 //!
 //! Decides which gates and faults apply to a request. How a request is matched is decided in
-//! [`crate::rules::pattern`]; front ends ask at each point that they pass, and a service asks
-//! before it changes something. A server without gates and faults pays two loads of a number for
-//! each request.
+//! [`crate::rules::pattern`]; front ends ask at each point that they pass. A server without gates
+//! and faults pays two loads of a number for each request.
 
 mod faults;
 mod gates;
-mod stop;
 
 use std::sync::Arc;
 
 pub use faults::{FaultAction, FaultHit, FaultRow, Faults, Frequency, NewFault, kept};
 pub use gates::{GateRow, Gates, NewGate, Stopped, WaitingRow};
-pub use stop::PendingStop;
 
 pub use crate::rules::gate::{Point, Visitor};
 

@@ -145,9 +145,6 @@ impl BlobCall<'_> {
         let given = Element::read(&document, ROOT)?;
         let parts = service_operations::checked_parts(self.site.service, &given)?;
         let retention = given.child(RETENTION).map(read_retention).transpose()?;
-        if let Some(stop) = self.cx().due_stop() {
-            stop.pass().await;
-        }
         let account = std::sync::Arc::clone(self.0.account);
         // On a thread that goes on if the client does not wait.
         let set = move || account.set_blob_properties(parts, retention);

@@ -14,7 +14,6 @@ use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encrypt
 use crate::blob::store::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
 use crate::db::DbService as _;
 use crate::db::blocking::on_blocking_thread;
-use crate::db::{Purpose, once};
 use crate::rules::{Context, Etag};
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
@@ -87,7 +86,6 @@ impl BlobService {
                 commit.publish(change, &place, list)
             }
         };
-        let cx = &self.stopped(cx, &whole).await?;
         if commit.list.len() > STAGE_ABOVE {
             for _ in 0..ATTEMPTS_MAX {
                 match self.commit_staged(cx, &commit).await {
@@ -96,7 +94,7 @@ impl BlobService {
                 }
             }
         }
-        self.carry_out(Purpose::Store, cx.clone(), once(whole)).await
+        self.change(cx, whole).await
     }
 
     /// Finds the blocks in a read, writes the list in slices, and commits it in a short
@@ -116,7 +114,7 @@ impl BlobService {
             let place = change.admitted(LIST, &commit.at, &commit.asked)?;
             commit.publish(change, &place, staged)
         };
-        self.carry_out(Purpose::Store, cx.clone(), once(publish)).await
+        self.change(cx, publish).await
     }
 
     pub async fn block_lists(

@@ -88,8 +88,10 @@ impl BlobService {
         let at = at.clone();
         // A failure is noted on a full disk too: else the copy stays pending and keeps writers
         // away.
-        let purpose = if outcome.is_ok() { Purpose::Store } else { Purpose::Delete };
-        self.change_for(purpose, cx, move |change| end(change, &at, &id, outcome)).await
+        match outcome {
+            Ok(content) => self.change(cx, move |tx| end(tx, &at, &id, Ok(content))).await,
+            Err(why) => self.delete(cx, move |tx| end(tx, &at, &id, Err(why))).await,
+        }
     }
 }
 

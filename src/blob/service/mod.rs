@@ -192,7 +192,7 @@ impl ServiceMemory for BlobMemory {
     type Change<'a> = BlobChange<'a>;
     type Effects = Vec<Change>;
 
-    fn begin<'a>(&'a self, tx: &'a WriteTx<'_>, cx: &'a Context, _: bool) -> BlobChange<'a> {
+    fn begin<'a>(&'a self, tx: &'a WriteTx<'_>, cx: &'a Context) -> BlobChange<'a> {
         BlobChange::new(tx, self, cx)
     }
 

@@ -275,19 +275,6 @@ impl Store for BlobStore {
         self.database.try_read(|conn| f(&BlobTx::new(conn, &self.shared, &token, era)))
     }
 
-    fn rehearse<T, E: From<DbError>>(
-        &self,
-        f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
-    ) -> Result<(), E> {
-        let (token, era) = (self.shared.readers.enter(), self.era());
-        self.database.rehearse(|conn| {
-            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &token, era));
-            let outcome = f(&tx);
-            tx.into_effects().rolled_back();
-            outcome
-        })
-    }
-
     fn submit<T: Send + 'static, E: From<DbError> + Send + 'static>(
         &self,
         purpose: Purpose,

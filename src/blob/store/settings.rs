@@ -41,9 +41,6 @@ impl WriteTx<'_> {
     pub fn next_counter(&self, at_least: u64) -> Result<u64, DbError> {
         let next = |last: u64| last.saturating_add(1).max(at_least);
         let counter = &self.shared.last_counter;
-        if self.rehearsal {
-            return Ok(next(counter.load(Ordering::Acquire)));
-        }
         let last = counter.update(Ordering::AcqRel, Ordering::Acquire, next);
         let given = next(last);
         if signed(given) > self.shared.ceiling.load(Ordering::Acquire) {

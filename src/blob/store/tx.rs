@@ -33,8 +33,6 @@ pub struct BlobTx<'a> {
 pub struct WriteTx<'a> {
     tx: BlobTx<'a>,
     effects: RefCell<Effects>,
-    /// The transaction only reads: the change ends at its first write.
-    pub(super) rehearsal: bool,
 }
 
 impl<'a> BlobTx<'a> {
@@ -50,11 +48,7 @@ impl<'a> BlobTx<'a> {
 
 impl<'a> WriteTx<'a> {
     pub(super) fn new(tx: BlobTx<'a>) -> Self {
-        Self { tx, effects: RefCell::default(), rehearsal: false }
-    }
-
-    pub(super) fn rehearsal(tx: BlobTx<'a>) -> Self {
-        Self { rehearsal: true, ..Self::new(tx) }
+        Self { tx, effects: RefCell::default() }
     }
 
     pub(super) fn into_effects(self) -> Effects {

@@ -49,12 +49,9 @@ impl MountCall {
         }
     }
 
-    /// Where gates can stop it.
-    pub const fn points(self) -> &'static [Point] {
-        match self {
-            Self::Open => &[Point::Received, Point::Committed],
-            Self::Create | Self::Unlink | Self::Rename | Self::Write => &[],
-        }
+    /// Whether gates can stop it. The kernel holds the directory during the other calls.
+    pub const fn can_stop(self) -> bool {
+        matches!(self, Self::Open)
     }
 }
 

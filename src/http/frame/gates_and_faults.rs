@@ -19,7 +19,7 @@ use super::documented;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::bench::controls::{FaultAction, PendingStop, Point, Visitor};
+use crate::bench::controls::{FaultAction, Point, Visitor};
 use crate::http::request::Request;
 use crate::journal::Event;
 use crate::rules::Caller;
@@ -113,25 +113,6 @@ impl RequestControls {
             after => self.answer = Some(after),
         }
         Ok(())
-    }
-
-    /// The stop that a request has ahead of it between its check and its change.
-    pub fn stop(
-        &self,
-        site: &Site,
-        operation: &Operation,
-        request: &Request,
-        caller: &Caller,
-    ) -> Option<Arc<PendingStop>> {
-        if !self.met || !operation.stops_when_checked() {
-            return None;
-        }
-        let visit = Visit::new(site.service.kind, request, caller);
-        let header = |name: &str| visit.header(name);
-        let seen = seen(site, operation, &visit, &header);
-        PendingStop::ahead_of(site.accounts.controls(), &site.clock, &seen, || {
-            visit.visitor.clone()
-        })
     }
 
     /// The request as gates after the commit see it, if the request has met a gate or a fault.

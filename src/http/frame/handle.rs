@@ -46,7 +46,7 @@ use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
 use crate::server::Account;
-use crate::sync::front_end::{rehearse, without_waiting};
+use crate::sync::front_end::without_waiting;
 use crate::sync::random::new_guid;
 
 /// The longest client request ID that is given back.
@@ -288,7 +288,6 @@ async fn serve(
             return Err(body.refuse(refusal).await);
         }
         context.now = request.now;
-        context.stop = fate.stop(site, operation, &request, &context.caller);
     }
     let visit = fate.leaves_later(site, &request, &context.caller);
     let answer = if let (None, OperationHandler::Whole(run)) = (&operation.needs, &operation.run) {
@@ -318,7 +317,7 @@ async fn carry_out(
     site: &Arc<Site>,
     account: Arc<Account>,
     operation: &'static Operation,
-    mut context: Context,
+    context: Context,
     grant: Grant,
     mut request: Request,
     body: Incoming,
@@ -336,9 +335,6 @@ async fn carry_out(
         }
         OperationHandler::Whole(run) => {
             request.body = collect(body, limits).await?;
-            if context.due_stop().is_some() {
-                (request, context) = stopped(site, &account, run, context, &grant, request).await?;
-            }
             let call = Call::new(site, &account, &request, &context, &grant);
             let quick = (operation.quick)(&call);
             let site = Arc::clone(site);
@@ -359,35 +355,6 @@ fn noted(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
     call.note(&answer);
     present(operation, call.grant, &mut answer);
     answer
-}
-
-/// Checks a request that has a stop ahead, by a rehearsal of its operation, and keeps it at its
-/// gate if the check holds. Gives the request back as it goes on.
-async fn stopped(
-    site: &Arc<Site>,
-    account: &Arc<Account>,
-    run: fn(&Call<'_>) -> Answer,
-    context: Context,
-    grant: &Grant,
-    request: Request,
-) -> Result<(Request, Context), Refusal> {
-    let work = {
-        let (site, account) = (Arc::clone(site), Arc::clone(account));
-        let (context, grant) = (context.clone(), grant.clone());
-        move |request: &Request| {
-            let call = Call::new(&site, &account, request, &context, &grant);
-            rehearse(|| run(&call).map(drop))
-        }
-    };
-    let (mut request, checked) = on_some_thread(false, &site.options.limits, request, work).await?;
-    if let Some(checked) = checked {
-        checked?;
-    }
-    if let Some(stop) = context.due_stop() {
-        request.now = stop.pass().await;
-    }
-    let context = Context { now: request.now, ..context };
-    Ok((request, context))
 }
 
 /// The operation of a request, if its version and location allow it.

@@ -109,12 +109,6 @@ pub enum OperationHandler {
 }
 
 impl Operation {
-    /// True if gates can stop the operation between its check and its change. An operation that
-    /// only reads has no change, and the parts of a Blob Batch are checked one by one.
-    pub fn stops_when_checked(&self) -> bool {
-        self.changes && !self.name.ends_with("SubmitBatch")
-    }
-
     /// An operation that only reads, with the whole body in memory.
     pub const fn read(
         name: &'static str,

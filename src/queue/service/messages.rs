@@ -73,9 +73,8 @@ impl QueueService {
     ) -> QueueResult<Vec<Shown>> {
         check_queue_name(queue)?;
         // Clients poll: most Gets find nothing, and need no writer. After one that found something
-        // the next mostly does too, and a look would only cost time. With a stop ahead the look
-        // tells whether there is anything to stop for.
-        let hot = context.due_stop().is_none() && self.memory.found_last(queue);
+        // the next mostly does too, and a look would only cost time.
+        let hot = self.memory.found_last(queue);
         if !hot && !self.has_visible(context, queue).await? {
             return Ok(Vec::new());
         }

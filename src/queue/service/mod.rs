@@ -63,8 +63,6 @@ pub(crate) struct QueueChange<'a> {
     changes: RefCell<Vec<Change>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
-    /// The transaction only reads: the change is checked, and nothing is written.
-    rehearsal: bool,
 }
 
 /// A look at one committed state.
@@ -123,20 +121,10 @@ impl ServiceMemory for QueueMemory {
     type Change<'a> = QueueChange<'a>;
     type Effects = (Vec<Change>, bool, Option<Tick>);
 
-    fn begin<'a>(
-        &'a self,
-        rows: &'a QueueRows<'_>,
-        cx: &'a Context,
-        rehearsal: bool,
-    ) -> QueueChange<'a> {
-        let Moments { now, change: at } = if rehearsal {
-            let now = self.moment_of_look(cx.now);
-            Moments { now, change: now }
-        } else {
-            self.moments_of_change(cx.now)
-        };
+    fn begin<'a>(&'a self, rows: &'a QueueRows<'_>, cx: &'a Context) -> QueueChange<'a> {
+        let Moments { now, change: at } = self.moments_of_change(cx.now);
         let (changes, dropped) = (RefCell::default(), Cell::default());
-        QueueChange { rows, memory: self, cx, now, at, changes, dropped, rehearsal }
+        QueueChange { rows, memory: self, cx, now, at, changes, dropped }
     }
 
     fn finish(&self, change: QueueChange<'_>) -> QueueResult<Self::Effects> {
@@ -170,9 +158,7 @@ impl QueueChange<'_> {
     /// The number of a new message.
     fn next_seq(&self) -> QueueResult<i64> {
         let number = self.memory.last_seq(self.rows)?.saturating_add(1);
-        if !self.rehearsal {
-            self.memory.seq_is_used(number);
-        }
+        self.memory.seq_is_used(number);
         Ok(number)
     }
 

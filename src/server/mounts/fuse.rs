@@ -98,8 +98,8 @@ impl Mounts {
         }
         let met = |call: &MountCall| *call != MountCall::Write || !self.passthrough;
         let known = |call: MountCall| {
-            let (name, points) = (call.name(), call.points());
-            KnownOperation { service: ServiceKind::File, name, points }
+            let (name, can_stop) = (call.name(), call.can_stop());
+            KnownOperation { service: ServiceKind::File, name, can_stop }
         };
         MountCall::ALL.into_iter().filter(met).map(known).collect()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::history::entity_address;
 use super::{TableChange, TableResult, TableService, table_of};
-use crate::db::{DbService as _, Purpose};
+use crate::db::DbService as _;
 use crate::journal::Change;
 use crate::rules::context::Context;
 use crate::table::rules::etag::etag;
@@ -69,16 +69,17 @@ impl TableService {
     ) -> TableResult<WrittenEntity> {
         write.check()?;
         let name = table.clone();
-        let purpose = match write.change {
-            rules::EntityChange::Delete(_) => Purpose::Delete,
-            rules::EntityChange::Insert | rules::EntityChange::Write(..) => Purpose::Store,
-        };
-        self.change_for(purpose, context, move |change| {
+        let deletes = matches!(write.change, rules::EntityChange::Delete(_));
+        let change = move |change: &TableChange<'_>| {
             let id = table_of(change.tx, &name)?;
             let ticks = change.tick();
             change.write(id, &name, write, ticks, "")
-        })
-        .await
+        };
+        if deletes {
+            self.delete(context, change).await
+        } else {
+            self.change(context, change).await
+        }
     }
 }
 
@@ -110,10 +111,7 @@ impl TableChange<'_> {
         };
         let entity =
             properties.map(|given| Arc::new(StoredEntity::new(key.clone(), ticks, &given)));
-        // A transaction goes on in a rehearsal: it writes each entity once, so that no check
-        // depends on a write before it.
         match &entity {
-            _ if self.rehearsal => {}
             None => self.tx.remove_entity(table, &key)?,
             Some(entity) if effect == Effect::Create => {
                 if !self.tx.insert_entity(table, entity, &by)? {
@@ -140,7 +138,7 @@ impl TableChange<'_> {
     ) -> TableResult<(Option<StoredEntity>, Option<Ticks>)> {
         let stored = match change {
             rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, key)?,
-            rules::EntityChange::Insert if !self.rehearsal => None,
+            rules::EntityChange::Insert => None,
             _ => return Ok((None, self.tx.written(table, key)?)),
         };
         let there = stored.as_ref().map(EntityFields::timestamp);

@@ -82,8 +82,6 @@ pub(crate) struct TableChange<'a> {
     changes: RefCell<Vec<Change>>,
     /// The change left rows that the sweeper is to remove.
     dropped: Cell<bool>,
-    /// The transaction only reads: the change is checked, and nothing is written.
-    rehearsal: bool,
 }
 
 impl TableService {
@@ -119,15 +117,10 @@ impl ServiceMemory for TableMemory {
     type Change<'a> = TableChange<'a>;
     type Effects = (Vec<Change>, bool, Option<Ticks>);
 
-    fn begin<'a>(
-        &'a self,
-        tx: &'a TableTx<'_>,
-        context: &'a Context,
-        rehearsal: bool,
-    ) -> TableChange<'a> {
-        let now = if rehearsal { context.now } else { self.present.of(context.now) };
+    fn begin<'a>(&'a self, tx: &'a TableTx<'_>, context: &'a Context) -> TableChange<'a> {
+        let now = self.present.of(context.now);
         let (changes, dropped) = (RefCell::default(), Cell::default());
-        TableChange { tx, memory: self, context, now, changes, dropped, rehearsal }
+        TableChange { tx, memory: self, context, now, changes, dropped }
     }
 
     fn finish(&self, change: TableChange<'_>) -> TableResult<Self::Effects> {
@@ -163,9 +156,6 @@ impl Drop for TableService {
 impl TableChange<'_> {
     /// A timestamp later than all before.
     fn tick(&self) -> Ticks {
-        if self.rehearsal {
-            return Ticks::of(self.now);
-        }
         self.memory.ticker.next(self.now)
     }
 

@@ -23,7 +23,7 @@ fn set_up<M: Client>(bench: &Bench, random: &mut Random) {
     let controls = bench.controls();
     for _ in 0..=random.below(3) {
         let pattern = pattern(random.pick(M::OPERATIONS), None);
-        let point = random.pick(&[Point::Received, Point::Checked, Point::Committed]);
+        let point = random.pick(&[Point::Received, Point::Committed]);
         let times = Some(u32::try_from(1 + random.below(4)).unwrap());
         let limit = random.pick(&[LIMIT, LIMIT, Duration::from_millis(2)]);
         controls.gates.add(NewGate { pattern, point, times, limit }).unwrap();

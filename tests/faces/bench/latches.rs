@@ -8,7 +8,7 @@ use latchfs::bench::controls::Point;
 use super::lines::Known;
 use crate::common::bench::Bench;
 
-const POINTS: [Point; 3] = [Point::Received, Point::Checked, Point::Committed];
+const POINTS: [Point; 2] = [Point::Received, Point::Committed];
 
 /// An operation; what its service needs; a request, its status if it is done, and if it is decided
 /// after the requests of another client on the same object, which follow.

@@ -2,10 +2,10 @@
 //! are in `mount/controlled.rs`.
 
 mod any_order;
-mod checked;
+mod every_operation;
 mod latches;
 mod lines;
 mod models;
 mod order;
 mod races;
-mod rechecked;
+mod released;

@@ -115,7 +115,7 @@ fn slow_writer(bench: &Bench, name: &str, leased: &str, headers: &[(&str, &str)]
         lease(&[(action, "acquire"), (duration, "15"), ("x-ms-proposed-lease-id", id)], 201);
     };
     acquire(LEASE);
-    let gate = bench.gate_once("Put Blob", Some(&format!("box/{name}")), Point::Checked);
+    let gate = bench.gate_once("Put Blob", Some(&format!("box/{name}")), Point::Received);
     thread::scope(|scope| {
         let slow = scope.spawn(|| put(bench, name, headers, "slow"));
         gate.wait(1);

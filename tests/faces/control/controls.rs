@@ -183,11 +183,11 @@ fn what_stops_when_it_is_committed_is_seen_by_others_before_its_client_knows() {
 }
 
 #[test]
-fn what_stops_when_it_is_checked_has_changed_nothing_and_is_checked_again() {
+fn a_condition_is_checked_when_the_request_goes_on() {
     let (folder, _server) = serve();
     let blob = folder.service("blob");
     let etag = put(blob, "a", "1").is(201).header("etag").to_owned();
-    let gate = ["gate", "add", "Put Blob", "box/a", "--at", "checked", "--times", "1"];
+    let gate = ["gate", "add", "Put Blob", "box/a", "--at", "received", "--times", "1"];
     let gate = does(&folder, &gate);
     let guarded = |content: &[u8]| {
         let headers = [("x-ms-blob-type", "BlockBlob"), ("if-match", &*etag)];
@@ -197,7 +197,7 @@ fn what_stops_when_it_is_checked_has_changed_nothing_and_is_checked_again() {
         let first = scope.spawn(|| guarded(b"first"));
         does(&folder, &["gate", "wait", &gate]);
         let gates = json(&folder.ask(&["gate", "list", "--json"]));
-        assert_eq!(gates[0]["at"], "checked");
+        assert_eq!(gates[0]["at"], "received");
         assert_eq!(content(blob, "a"), "1");
         guarded(b"second").is(201);
         does(&folder, &["gate", "release", &gate]);
@@ -346,7 +346,6 @@ fn an_open_on_the_mount_has_gates_and_other_calls_have_faults() {
     std::fs::remove_file(&path).unwrap();
     for (arguments, part) in [
         (&["gate", "add", "Mount Create"][..], "the kernel holds the directory"),
-        (&["gate", "add", "Mount Open", "--at", "checked"], "use received or committed"),
         (&["gate", "add", "Mount Close"], "Mount Open, Mount Create"),
         (&["gate", "add", "Mount Write"], "needs a server that was started with --no-passthrough"),
         (&["fault", "add", "Mount Write", "--answer", "EIO"], "--no-passthrough"),
@@ -367,8 +366,8 @@ fn what_no_request_can_meet_is_refused() {
         (&["gate", "add", "Put Blob", "--service", "disk"], "is not a service"),
         (&["gate", "add", "Put Blob", "--account", "other"], "no account 'other'"),
         (&["gate", "add", "Put Blob", "--limit", "2h"], "an hour at most"),
-        (&["gate", "add", "Get Blob", "--at", "checked"], "'Get Blob' does not stop at checked"),
-        (&["gate", "add", "Blob Batch", "--at", "checked"], "use received or committed"),
+        (&["gate", "add", "Put Blob", "--at", "checked"], "stop the request at received"),
+        (&["gate", "add", "Put Blob", "--at", "done"], "expected received or committed"),
         (&["gate", "add", "Put Blob", "--times", "0"], "0 times is never"),
         (&["gate", "add", "Put Blob", "file:docs/a", "--service", "blob"], "not of the Blob"),
         (&["gate", "add", "Put Message", "queue:jobs"], "QUEUE/messages"),

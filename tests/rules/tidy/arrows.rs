@@ -89,7 +89,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("http", "server", 9),
     ("http", "table/rest", 1),
     ("queue/rest", "server", 1),
-    ("rules", "bench", 1),
     ("table/rest", "server", 1),
 ];
 

@@ -238,7 +238,7 @@ class Server:
             path: Such as `container/blob`; `*` stands for any letters but a slash, `**` for any.
             service: `file`, `blob`, `queue` or `table`.
             headers: Patterns that the values of these headers fit.
-            at: `received` (nothing was looked at), `checked` or `committed` (done, not answered).
+            at: `received` (nothing was looked at) or `committed` (done, not answered).
             times: Stop only the next N requests; all without it.
             limit: When a waiting request is released without a call.
         """

@@ -89,7 +89,7 @@ pub struct NewGate {
     /// Headers, with patterns that their values fit
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// received, checked or committed
+    /// received or committed
     #[schemars(extend("default" = "received"))]
     pub at: Option<String>,
     /// How many requests stop, the next ones; all without it

@@ -110,7 +110,7 @@ impl Session {
         let at = at.unwrap_or_else(|| "received".to_owned());
         let told = format!("{} at {at}", requests.words());
         let point = point(&at)?;
-        let pattern = self.pattern(requests, Some(point))?;
+        let pattern = self.pattern(requests, true)?;
         let limit = kept_for(limit_ms.unwrap_or(LIMIT_MS))?;
         let id = self.controls().gates.add(bench::NewGate { pattern, point, times, limit });
         let gate = id.ok_or_else(too_many)?;
@@ -171,7 +171,7 @@ impl Session {
         let effect = serde_json::from_value(effect).map_err(|_| ApiFailure::bad(ACTION_FORM))?;
         let requests = Requests { service, operation, path, account, headers };
         let told = requests.words();
-        let (pattern, action) = (self.pattern(requests, None)?, action(effect)?);
+        let (pattern, action) = (self.pattern(requests, false)?, action(effect)?);
         check_possible(&pattern, &action)?;
         let id = self.controls().faults.add(bench::NewFault { pattern, action, frequency });
         let fault = id.ok_or_else(too_many)?;
@@ -191,8 +191,8 @@ impl Session {
         Ok(Removed { removed })
     }
 
-    /// The pattern of these requests, if any request can fit it, and stop at that point.
-    fn pattern(&self, requests: Requests, at: Option<Point>) -> Result<Pattern, ApiFailure> {
+    /// The pattern of these requests, if any request can fit it and, for a gate, stop.
+    fn pattern(&self, requests: Requests, stops: bool) -> Result<Pattern, ApiFailure> {
         let Requests { service, operation, path, account, headers } = requests;
         let service = service.as_deref().map(service_of).transpose()?;
         let (service, path) = match path {
@@ -219,12 +219,14 @@ impl Session {
                 && pattern.names(operation.name)
         });
         let wanted = pattern.operation.as_deref().unwrap_or_default();
-        let stops = |point| known.iter().any(|operation| operation.points.contains(&point));
-        match at {
-            _ if known.is_empty() => Err(unknown(wanted, mounted).into()),
-            Some(point) if !stops(point) => Err(cannot_stop(wanted, point, stops).into()),
-            _ => Ok(pattern),
+        if known.is_empty() {
+            return Err(unknown(wanted, mounted).into());
         }
+        if stops && !known.iter().any(|operation| operation.can_stop) {
+            let why = "the kernel holds the directory meanwhile; a fault can meet it";
+            return Err(format!("'{wanted}' does not stop at a gate: {why}").into());
+        }
+        Ok(pattern)
     }
 }
 
@@ -238,17 +240,16 @@ fn check_moment(moment: Timestamp) -> Result<(), String> {
     }
 }
 
-const POINTS: [Point; 3] = [Point::Received, Point::Checked, Point::Committed];
+const POINTS: [Point; 2] = [Point::Received, Point::Committed];
 
 fn point(text: &str) -> Result<Point, String> {
-    let found = POINTS.into_iter().find(|point| point_name(*point) == text);
-    let expected = "expected received, checked or committed";
-    found.ok_or_else(|| format!("'{text}' is not a point: {expected}"))
-}
-
-/// The name of a point.
-pub fn point_name(point: Point) -> &'static str {
-    point.name()
+    let found = POINTS.into_iter().find(|point| point.name() == text);
+    found.ok_or_else(|| match text {
+        "checked" => "the point 'checked' is gone: stop the request at received, let the others \
+                      go first, then release it"
+            .to_owned(),
+        _ => format!("'{text}' is not a point: expected received or committed"),
+    })
 }
 
 fn unknown(operation: &str, mounted: bool) -> String {
@@ -267,17 +268,6 @@ fn unknown(operation: &str, mounted: bool) -> String {
         (false, _) => "it is named as in 'Put Blob' or 'Get *'",
     };
     format!("no operation is called '{operation}': {cure}")
-}
-
-/// Why an operation does not stop at a point, and where it can be stopped.
-fn cannot_stop(operation: &str, point: Point, stops: impl Fn(Point) -> bool) -> String {
-    let others: Vec<_> = POINTS.into_iter().filter(|other| stops(*other)).map(point_name).collect();
-    let cure = match others.as_slice() {
-        [] => "the kernel holds the directory meanwhile; a fault can meet it".to_owned(),
-        others => format!("use {}", others.join(" or ")),
-    };
-    let point = point_name(point);
-    format!("'{operation}' does not stop at {point}: {cure}")
 }
 
 fn kept_for(ms: u64) -> Result<Duration, String> {
@@ -389,7 +379,7 @@ fn gate_entry(row: GateRow, waiting: &[WaitingRow]) -> GateEntry {
     };
     GateEntry {
         id: row.id,
-        at: point_name(row.gate.point).to_owned(),
+        at: row.gate.point.name().to_owned(),
         requests: requests_of(row.gate.pattern),
         times: row.gate.times,
         limit_ms: millis(row.gate.limit),

@@ -10,7 +10,6 @@ use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::open::Wake;
 use super::table::FileCell;
-use crate::disk::non_blocking::check_may_change;
 use crate::file::rules::file::Closed;
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::{Access, Denial, SharePath};
@@ -69,9 +68,6 @@ impl Share {
                 WhichHandles::One(id) if id != open.id => {}
                 WhichHandles::One(_) | WhichHandles::All => opens.push(open_at),
             })?;
-        }
-        if !opens.is_empty() {
-            check_may_change()?;
         }
         let mut count = ForceClosed::default();
         for open_at in opens {

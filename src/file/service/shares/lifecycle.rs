@@ -20,7 +20,6 @@ use super::list::ShareDeletion;
 use super::properties::{NewShare, ShareProperties, ShareVersion};
 use super::served::{Served, ShareState};
 use super::{FileService, Gone, POISON, ShareRef, ShareSlot};
-use crate::disk::non_blocking::check_may_change;
 use crate::disk::{Drawer, StateDir};
 use crate::file::rules::SharePath;
 use crate::file::rules::name::check_share_name;
@@ -91,7 +90,6 @@ impl FileService {
         let served = if exists {
             self.open_served(name, None)?
         } else {
-            check_may_change()?;
             root.create_share(name)?;
             self.open_served(name, Some(properties)).inspect_err(|_| take_back(&path))?
         };
@@ -116,7 +114,6 @@ impl FileService {
             let _changing = served.changing();
             let mut kept = served.kept()?;
             self.check_delete(&kept, at, snapshots)?;
-            check_may_change()?;
             kept.going = true;
             (self.claim_going(&served), kept.own.properties.clone())
         };
@@ -182,7 +179,6 @@ impl FileService {
             self.remaining_days(gone.when).ok_or(ShareDenial::ShareNotFound)?;
             (gone.when, gone.share.upgrade())
         };
-        check_may_change()?;
         root.restore_share(name, version)?;
         let opened = match share {
             Some(share) => {

@@ -18,7 +18,6 @@ use super::served::{Facts, Served};
 use super::view::{SnapshotView, copy_sidecars};
 use super::{FileService, ShareRef, ticks_of};
 use crate::disk::StoreError;
-use crate::disk::non_blocking::check_may_change;
 use crate::file::store::share::{CloneProgress, Control, Metadata, SnapshotName};
 use crate::rules::check_metadata;
 use crate::rules::lease::{ShareLease, ShareUse};
@@ -47,7 +46,6 @@ impl FileService {
             if kept.making_snapshot {
                 return Err(ShareDenial::ShareSnapshotInProgress.into());
             }
-            check_may_change()?;
             kept.making_snapshot = true;
             kept.own.properties.clone()
         };
@@ -81,7 +79,6 @@ impl FileService {
         let facts = {
             let mut kept = served.kept()?;
             kept.known(snapshot)?.lease.check(ShareUse::Delete, at.lease_id, self.now())?;
-            check_may_change()?;
             kept.views.remove(snapshot);
             kept.snapshots.remove(snapshot)
         };

@@ -92,7 +92,7 @@ def slow_writer(name, leased, slow):
     """A writer that is so slow that its lease runs out and another one takes its place."""
     put(leased, "first")
     first = blob(leased).acquire_lease(15)
-    with BENCH.gate("Put Blob", f"box/{name}", at="checked") as gate:
+    with BENCH.gate("Put Blob", f"box/{name}", at="received") as gate:
         join = at_once(lambda: slow(first))
         gate.wait()
         BENCH.advance(16)

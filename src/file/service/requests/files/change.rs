@@ -10,7 +10,6 @@ use std::os::fd::OwnedFd;
 use super::super::momentary::Granted;
 use super::super::property_changes::TimeChange;
 use super::file_properties::FileProperties;
-use crate::disk::non_blocking::check_may_change;
 use crate::file::rules::SharePath;
 use crate::file::service::error::Result;
 use crate::file::service::share::Share;
@@ -42,7 +41,6 @@ impl Share {
     ) -> Result<()> {
         let _writing = granted.cell.lock_to_write()?;
         let reserved = data::reserve(&granted.fd, range)?;
-        check_may_change()?;
         self.keep_record(granted, record)?;
         write(&granted.fd, reserved).inspect_err(|_| self.put_record_back(granted))
     }

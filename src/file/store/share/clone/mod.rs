@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrF
 use rustix::io::Errno;
 
 use super::stat::Stat;
-use crate::disk::error::{StoreError, check_may_change, doing};
+use crate::disk::error::{StoreError, doing};
 use crate::rules::{FileId, Timestamp};
 
 /// Bytes moved between two looks at [`Control`].
@@ -164,7 +164,6 @@ fn clone_bytes(
 /// Lets the empty file `target` share all extents of `source`: its bytes, and nothing else of it.
 /// False, with nothing done, where the file system or this pair of files cannot.
 pub fn share_extents(source: impl AsFd, target: impl AsFd) -> Result<bool, StoreError> {
-    check_may_change()?;
     match rustix::fs::ioctl_ficlone(target, source) {
         Ok(()) => Ok(true),
         // These a plain copy would meet too; all others say that it cannot be done here.

@@ -33,7 +33,7 @@ use super::super::Stat;
 use super::without::Without;
 use super::xattr::{self, Fit};
 use super::{Record, decode, encode};
-use crate::disk::error::{StoreError, check_may_change};
+use crate::disk::error::StoreError;
 use crate::disk::folder::{Durability, Folder};
 use crate::disk::state::StateDir;
 use crate::rules::FileId;
@@ -105,7 +105,6 @@ impl Records {
         if self.sidecars.contains(&id) && front_end::gives_up() {
             return Err(StoreError::WouldWait);
         }
-        check_may_change()?;
         self.without.forget(id);
         if record.is_default() {
             return self.clear(fd, id);
@@ -139,7 +138,6 @@ impl Records {
     /// Drops what is kept in the state folder of a file that is gone. Not flushed: neither is the
     /// removal of the file itself, and after a power failure both may be back.
     pub fn forget(&self, id: FileId) -> Result<(), StoreError> {
-        check_may_change()?;
         self.drop_sidecar(id, Durability::Cached)
     }
 

@@ -175,10 +175,6 @@ impl ShareDir {
         if expected(&dir, name, expect)?.kind != FileKind::Directory {
             return Err(StoreError::NotADirectory);
         }
-        // The system call tells whether the directory is empty; a rehearsal does not get there.
-        if front_end::is_rehearsal() && !self.list(path, None, 1)?.is_empty() {
-            return Err(StoreError::NotEmpty);
-        }
         begin_change()?;
         let change = self.names.change(dir.id());
         let removed = rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR)

@@ -1,16 +1,16 @@
-//! A request that goes on from `checked` is checked again, at the time of its release: its answer
-//! is one that it could get without the gate.
+//! A request that goes on from `received` is decided at the time of its release: its answer is one
+//! that it could get without the gate.
 
 use std::thread;
 
 use latchfs::bench::controls::Point;
-use latchfs::rules::service::ServiceKind::{self, Blob, File, Queue, Table};
+use latchfs::rules::service::ServiceKind::Blob;
 
 use super::lines::Known;
 use crate::common::bench::Bench;
 use crate::common::http::Got;
 
-/// Stops a request at `checked`, has the others done, and lets the request go on; its answer.
+/// Stops a request at `received`, has the others done, and lets the request go on; its answer.
 fn between(
     bench: &Bench,
     operation: &str,
@@ -18,7 +18,7 @@ fn between(
     request: &str,
     others: impl FnOnce(),
 ) -> Got {
-    let gate = bench.gate_once(operation, None, Point::Checked);
+    let gate = bench.gate_once(operation, None, Point::Received);
     let request = known.read(request);
     thread::scope(|scope| {
         let asked = scope.spawn(|| request.send(bench));
@@ -112,20 +112,4 @@ fn a_message_that_was_handed_out_meanwhile_is_not_handed_out_again() {
     let others = || assert_eq!(count(&known.read(get).send(&bench).is(200)), 1);
     let got = between(&bench, "Get Messages", &known, get, others).is(200);
     assert_eq!(count(&got), 0, "{}", got.text());
-}
-
-#[test]
-fn reads_pass_a_gate_at_checked() {
-    let bench = Bench::start();
-    let gate = bench.gate("*", None, Point::Checked);
-    let reads: [(ServiceKind, &str); 4] = [
-        (Blob, "/?comp=list"),
-        (File, "/docs?restype=share"),
-        (Queue, "/?comp=list"),
-        (Table, "/Tables"),
-    ];
-    for (service, target) in reads {
-        bench.ask(service, "GET", target, &[], b"").is(200);
-    }
-    assert_eq!(gate.stopped(), 0);
 }
