@@ -165,6 +165,9 @@ fn stop(
     place: &str,
     caller: Requester,
 ) -> Option<Stopped> {
+    if !call.can_stop() {
+        return None;
+    }
     of.controls.stop(point, &seen(of, call, place), || visitor(of, call, place, caller))
 }
 

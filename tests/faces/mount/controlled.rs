@@ -63,6 +63,19 @@ fn an_open_stops_before_it_is_looked_at_and_is_decided_when_it_goes_on() {
 }
 
 #[test]
+fn a_gate_for_all_calls_stops_no_call_that_holds_its_directory() {
+    let Some((at, controls)) = start(|_| {}) else { return };
+    let pattern = pattern("Mount *", None);
+    let new = NewGate { pattern, point: Point::Received, times: None, limit: LIMIT };
+    let gate = Gate::add(&controls, new);
+    let (path, moved) = (at.path("new"), at.path("moved"));
+    fs::write(&path, "x").unwrap();
+    fs::rename(&path, &moved).unwrap();
+    fs::remove_file(&moved).unwrap();
+    assert_eq!(gate.stopped(), 0);
+}
+
+#[test]
 fn an_open_that_stops_when_it_is_committed_has_its_handle() {
     let Some((at, controls)) = start(|options| options.default_share = ShareMode::NONE) else {
         return;
