@@ -88,6 +88,11 @@ impl SignedQuery {
         })
     }
 
+    /// With a blank for each plus, as clients sign that encode a query like a form.
+    pub(super) fn as_forms_sign(raw: &str) -> Self {
+        Self::of(&raw.replace('+', "%20"))
+    }
+
     fn of_pieces(raw: &str, keep: impl Fn(&str) -> bool) -> Self {
         let pieces = raw.split('&').filter(|piece| !piece.is_empty() && keep(piece));
         let pairs = pieces.map(|piece| {

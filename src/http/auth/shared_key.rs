@@ -91,8 +91,9 @@ pub fn string_to_sign(request: &RequestView<'_>, account: &str, scheme: Scheme) 
 pub type IsSigned<'a> = &'a mut dyn FnMut(String) -> bool;
 
 /// Gives the texts that known clients sign to `is_signed` until it takes one, the likeliest first:
-/// the whole query, then without what the JS SDK leaves out; each in both orders of headers. The JS
-/// SDK also signs the language before the encoding, which matters where either is sent.
+/// the whole query, then without what the JS SDK leaves out, then with a plus as a blank; each in
+/// both orders of headers. The JS SDK also signs the language before the encoding, which matters
+/// where either is sent.
 pub fn texts(
     request: &RequestView<'_>,
     account: &str,
@@ -107,7 +108,10 @@ pub fn texts(
                 || (text.can_be_swapped() && is_signed(Text { swapped: true, ..text }.with(query)))
         })
     };
-    with(&SignedQuery::of(request.raw_query)) || with(&SignedQuery::as_js_signs(request.raw_query))
+    let raw = request.raw_query;
+    with(&SignedQuery::of(raw))
+        || with(&SignedQuery::as_js_signs(raw))
+        || (raw.contains('+') && with(&SignedQuery::as_forms_sign(raw)))
 }
 
 /// Whether `signature` is one of `account`'s on one of `texts`, and the request not too old.

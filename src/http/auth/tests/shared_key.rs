@@ -62,6 +62,27 @@ fn lite_does_not_sign_the_query_but_for_comp() {
     string_signed(Sent { query, ..sent }.authorize(&DEMO));
 }
 
+/// A plus stands for itself, or for a blank in clients that encode a query like a form.
+#[test]
+fn a_plus_in_the_query_may_be_signed_as_a_plus_or_as_a_blank() {
+    let request = |query: &str| {
+        let sent = Sent::new("GET", &format!("/devstoreaccount1/demo?{query}"));
+        sent.with("x-ms-date", DATE).with("x-ms-version", "2026-10-06")
+    };
+    for (sent, signed, taken) in [
+        ("prefix=my+dir%2F", "prefix=my%20dir%2F", true),
+        ("prefix=my+dir%2F", "prefix=my%2Bdir%2F", true),
+        ("prefix=my%2Bdir", "prefix=my%2Bdir", true),
+        ("prefix=my%2Bdir", "prefix=my%20dir", false),
+        ("prefix=my%20dir", "prefix=my%2Bdir", false),
+    ] {
+        let by =
+            request(signed).view(|view| sign(view, &Credential::development(), Scheme::SharedKey));
+        let answer = request(sent).with("Authorization", &by).authorize(&DEMO);
+        assert_eq!(answer.is_ok(), taken, "{sent} signed as {signed}");
+    }
+}
+
 #[test]
 fn a_content_length_of_zero_is_signed_as_nothing() {
     let with = Sent::new("PUT", "/a").with("x-ms-date", DATE).with("Content-Length", "0");
