@@ -28,7 +28,7 @@ use crate::http::xml::Element;
 use crate::queue::rest::messages::read_text;
 use crate::rules::Timestamp;
 use crate::rules::policy::StoredPolicy;
-use crate::table::rest::json::{MetadataLevel, Scope, read_entity, read_table_name};
+use crate::table::rest::json::{EntityBody, MetadataLevel, Scope, read_entity, read_table_name};
 use crate::table::rules::{EntityFields, Filter, Properties, Select, Ticks, ValueRef};
 
 const SERVICES: [&Service; 4] = [
@@ -94,14 +94,18 @@ pub fn entity(bytes: &[u8]) {
     if given.properties.check_each().is_err() {
         return;
     }
-    let row =
-        GivenEntity { partition: given.partition, row: given.row, properties: given.properties };
+    let row = given_entity(given);
     let scope = Scope { level: MetadataLevel::Full, base: "http://h", account: "a" };
     let written = scope.entity("t", &row, &Select::default());
     let again = read_entity(written.as_bytes()).expect("JSON of this server is read by it");
     let read = again.properties.iter().map(|property| format!("{property:?}"));
     // As texts: a number that is none differs from itself.
     assert!(read.eq(row.properties.iter().map(|property| format!("{property:?}"))), "{written}");
+}
+
+fn given_entity(body: EntityBody) -> GivenEntity {
+    let [partition, row] = body.keys.unwrap_or_default();
+    GivenEntity { partition, row, properties: body.properties }
 }
 
 /// A `$filter` of the Table service. An entity that it matches lies in the ranges that are read for
@@ -112,7 +116,7 @@ pub fn filter(bytes: &[u8]) {
         return;
     };
     let row = read_entity(ROW).expect("an entity");
-    let row = GivenEntity { partition: row.partition, row: row.row, properties: row.properties };
+    let row = given_entity(row);
     let ranges = filter.ranges();
     let is_read = ranges.iter().any(|range| range.contains(row.partition(), row.row()));
     assert!(is_read || !filter.matches(&row), "{filter:?} is read in {ranges:?}");

@@ -113,8 +113,8 @@ pub(super) const fn letters_of_update(condition: &IfMatch) -> &'static [Permissi
 
 /// The write that an insertion asks for: its body has both keys.
 pub(super) fn insertion(body: &[u8]) -> Result<Write, Refusal> {
-    let EntityBody { partition, row, properties } = read_entity(body).map_err(refusal_of_form)?;
-    let (Some(partition), Some(row)) = (partition, row) else {
+    let EntityBody { keys, properties } = read_entity(body).map_err(refusal_of_form)?;
+    let [Some(partition), Some(row)] = keys.map_err(refusal_of_form)? else {
         return Err(refusal_of_form(TableDenial::PropertiesNeedValue));
     };
     Ok(Write { change: EntityChange::Insert, key: EntityKey { partition, row }, properties })

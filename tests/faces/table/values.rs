@@ -383,3 +383,28 @@ fn t45_a_missing_table_has_two_codes() {
     let acl = tables.get("/tab?comp=acl").is(404);
     assert_eq!(acl.code(), "TableNotFound");
 }
+
+/// The URL has the keys: those of the body may have any type.
+#[test]
+fn keys_in_the_body_of_an_update_are_not_looked_at() {
+    let tables = Tables::with("tab");
+    let url = entity("tab", "p", "r");
+    let body = br#"{"PartitionKey":"2021-04-08T14:34:34Z","PartitionKey@odata.type":"Edm.DateTime",
+        "RowKey":"c0ffee00-1234-5678-9abc-def012345678","RowKey@odata.type":"Edm.Guid","a":1}"#;
+    for (method, headers) in [("PUT", &[][..]), ("PATCH", &[]), ("PUT", &[("if-match", "*")])] {
+        tables.ask(method, &url, headers, body).is(204);
+    }
+    assert_eq!(tables.get(&url).is(200).json()["a"], 1);
+    tables.ask("POST", "/tab", &[], body).refused(400, "InvalidInput");
+}
+
+#[test]
+fn a_boolean_in_a_filter_has_any_case() {
+    let tables = Tables::with("tab");
+    kept(&tables, "r", r#""v":true"#);
+    for (filter, found) in [("v eq True", 1), ("v eq TRUE", 1), ("v eq False", 0)] {
+        let query = format!("/tab()?$filter={}", filter.replace(' ', "%20"));
+        let rows = tables.get(&query).is(200).json();
+        assert_eq!(rows["value"].as_array().unwrap().len(), found, "{filter}");
+    }
+}

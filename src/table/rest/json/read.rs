@@ -21,12 +21,11 @@ use crate::table::rules::number;
 use crate::table::rules::value::{EdmType, Value, parse_guid};
 
 /// An entity as a request gives it.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct EntityBody {
-    /// The partition key, if it is given.
-    pub partition: Option<String>,
-    /// The row key, if it is given.
-    pub row: Option<String>,
+    /// The partition key and the row key, as far as they are given. An error if one of them is no
+    /// string, which matters only to an insertion: other writes have the keys in their URL.
+    pub keys: Result<[Option<String>; 2], TableDenial>,
     /// The properties, those with a null value left out.
     pub properties: Properties,
 }
@@ -44,7 +43,7 @@ pub fn read_entity(body: &[u8]) -> Result<EntityBody, TableDenial> {
             types.insert(of.to_owned(), annotation(of, value)?);
         }
     }
-    let mut given = EntityBody::default();
+    let mut keys = [Ok(None), Ok(None)];
     let mut pairs = Vec::with_capacity(members.len() - types.len());
     for (name, raw) in members {
         if name.starts_with("odata.") || name.contains("@odata.") || name == TIMESTAMP {
@@ -52,8 +51,8 @@ pub fn read_entity(body: &[u8]) -> Result<EntityBody, TableDenial> {
         }
         let edm_type = types.get(&name).copied();
         match name.as_str() {
-            PARTITION_KEY => given.partition = key(&name, raw, edm_type)?,
-            ROW_KEY => given.row = key(&name, raw, edm_type)?,
+            PARTITION_KEY => keys[0] = key(&name, raw, edm_type),
+            ROW_KEY => keys[1] = key(&name, raw, edm_type),
             _ => {
                 if let Some(value) = convert(&name, raw, edm_type)? {
                     pairs.push((name, value));
@@ -61,8 +60,9 @@ pub fn read_entity(body: &[u8]) -> Result<EntityBody, TableDenial> {
             }
         }
     }
-    given.properties = Properties::new(pairs);
-    Ok(given)
+    let [partition, row] = keys;
+    let keys = partition.and_then(|partition| Ok([partition, row?]));
+    Ok(EntityBody { keys, properties: Properties::new(pairs) })
 }
 
 /// Reads `{"TableName":"name"}`.
@@ -382,12 +382,13 @@ mod tests {
             "RowKey":"r","Timestamp":null,"Timestamp@odata.type":"Edm.DateTime","x@odata.type":
             "Edm.Int64","b":1,"a":2,"B":3}"#;
         let given = read_entity(body.as_bytes()).unwrap();
-        assert_eq!((given.partition.as_deref(), given.row.as_deref()), (Some("p"), Some("r")));
+        assert_eq!(given.keys, Ok(["p", "r"].map(|key| Some(key.to_owned()))));
         let names: Vec<_> = given.properties.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["b", "a", "B"], "the order stays, names have case");
-        assert!(read_entity(br#"{"PartitionKey":5}"#).is_err());
-        assert!(read_entity(br#"{"RowKey":"r","RowKey@odata.type":"Edm.Guid"}"#).is_err());
-        assert_eq!(read_entity(br#"{"RowKey":null}"#), Ok(EntityBody::default()));
+        let keys = |body: &[u8]| read_entity(body).unwrap().keys;
+        assert!(keys(br#"{"PartitionKey":5}"#).is_err());
+        assert!(keys(br#"{"RowKey":"r","RowKey@odata.type":"Edm.Guid"}"#).is_err());
+        assert_eq!(keys(br#"{"RowKey":null}"#), Ok([None, None]));
     }
 
     #[test]

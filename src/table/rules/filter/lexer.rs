@@ -73,10 +73,12 @@ fn word_or_typed(text: &str) -> Option<(FilterToken, usize)> {
     let length = text.find(|letter| !is_word(letter)).unwrap_or(text.len());
     let (word, rest) = text.split_at(length);
     if !rest.starts_with('\'') {
-        let token = match word {
-            "true" => FilterToken::Literal(Value::Boolean(true)),
-            "false" => FilterToken::Literal(Value::Boolean(false)),
-            _ => FilterToken::Word(word.to_owned()),
+        // In any case: C# writes a Boolean as `True`.
+        let is = |literal: &str| word.eq_ignore_ascii_case(literal);
+        let token = if is("true") || is("false") {
+            FilterToken::Literal(Value::Boolean(is("true")))
+        } else {
+            FilterToken::Word(word.to_owned())
         };
         return Some((token, length));
     }

@@ -58,6 +58,7 @@ fn every_operator_works_on_every_type_t52_t56() {
     let cases = [
         ("s", "'it''s'", "'it'", "'jt'"),
         ("b", "true", "false", "true"),
+        ("b", "True", "FALSE", "True"),
         ("i", "3", "2", "4"),
         ("l", "9007199254740993L", "9007199254740992", "9007199254740994L"),
         ("d", "2.5", "-1e3", "2.6d"),
