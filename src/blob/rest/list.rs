@@ -190,7 +190,7 @@ fn write_blob(xml: &mut Xml, blob: &ListedState, has: &impl Fn(&str) -> bool, no
     }
     if has("tags") && !state.tags.is_empty() {
         xml.open("Tags");
-        write_tags(xml, state);
+        write_tags(xml, &state.tags);
         xml.close("Tags");
     }
     if blob.has_versions_only {

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::download::BlobDownload;
 use super::headers::md5_text;
+use crate::blob::rules::tags::Tags;
 use crate::blob::rules::{BlobOperation, BlobState, BlobType};
 use crate::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_text, is_structured, md5,
@@ -129,7 +130,7 @@ impl BlobCall<'_> {
         let blob = self.look(BlobOperation::BlobGetTags).await?;
         let mut xml = Xml::default();
         xml.open("Tags");
-        write_tags(&mut xml, &blob.state);
+        write_tags(&mut xml, &blob.state.tags);
         xml.close("Tags");
         Ok(Reply::ok().xml(xml))
     }
@@ -142,9 +143,9 @@ impl BlobCall<'_> {
 }
 
 /// The tags of a blob.
-pub(super) fn write_tags(xml: &mut Xml, state: &BlobState) {
+pub(super) fn write_tags(xml: &mut Xml, tags: &Tags) {
     xml.open("TagSet");
-    for (key, value) in state.tags.iter() {
+    for (key, value) in tags.iter() {
         xml.open("Tag");
         xml.text("Key", key);
         xml.text("Value", value);

@@ -119,7 +119,7 @@ impl BlobCall<'_> {
             xml.file_name("Name", &blob.name);
             xml.text("ContainerName", &blob.container);
             xml.open("Tags");
-            write_tags(&mut xml, &blob.state);
+            write_tags(&mut xml, &blob.tags);
             xml.close("Tags");
             xml.close("Blob");
         }

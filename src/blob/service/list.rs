@@ -8,6 +8,7 @@ use std::ops::Bound;
 
 use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService};
+use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tags::query::{ComparisonKey, TagComparison, TagQuery};
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
 pub use crate::blob::store::ListPosition;
@@ -83,7 +84,8 @@ pub struct ListedState {
 pub struct FoundBlob {
     pub container: String,
     pub name: String,
-    pub state: BlobState,
+    /// The tags that the expression compares.
+    pub tags: Tags,
 }
 
 /// Blobs that were found, and container and name that the next page begins with.
@@ -210,10 +212,9 @@ fn find(
     let search = TagSearch { container, key, low, high, from, limit: max };
     let accept = |container: &str, row: &BlobRow| query.holds(container, &row.record.tags);
     let page = look.tx.find(&search, accept)?;
-    let found = page.items.into_iter().map(|(container, row)| FoundBlob {
-        container,
-        name: row.name,
-        state: row.record.at(look.now),
+    let found = page.items.into_iter().map(|(container, row)| {
+        let tags = row.record.tags.compared_in(query);
+        FoundBlob { container, name: row.name, tags }
     });
     Ok((found.collect(), page.next))
 }

@@ -285,7 +285,7 @@ fn b162_predicates_over_tags() {
 fn b163_blobs_are_found_by_tags_in_all_containers_or_in_one() {
     let blobs = Blobs::new();
     blobs.put("/other?restype=container", &[]).is(201);
-    for (container, value) in [("con", "a=1"), ("other", "a=2")] {
+    for (container, value) in [("con", "a=1&z=9"), ("other", "a=2&z=9")] {
         let headers = [("x-ms-blob-type", "BlockBlob"), ("x-ms-tags", value)];
         blobs.put(&format!("/{container}/b"), &headers).is(201);
     }
@@ -301,7 +301,12 @@ fn b163_blobs_are_found_by_tags_in_all_containers_or_in_one() {
         let one = find(at, query).is(200).text();
         assert!(one.contains("<ContainerName>other<"), "{one}");
         assert_eq!(one.matches("<Blob>").count(), 1, "{one}");
+        assert!(one.contains("<Key>a<") && !one.contains("<Key>z<"), "{one}");
     }
+    let ten = vec!["\"a\" >= '1'"; 10].join(" AND ");
+    find("/?", &format!("@container = 'other' AND {ten}")).is(200);
+    find("/?", &format!("\"a\" >= '0' AND {ten}")).refused(400, "InvalidQueryParameterValue");
+    find("/?", "\"a!\" >= '1'").refused(400, "InvalidQueryParameterValue");
     find("/?", "\"a\" = '1' OR \"a\" = '2'").refused(400, "InvalidQueryParameterValue");
     // A tag must be compared, whether the container is there or not.
     for container in ["con", "none"] {

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use query::{ComparisonKey, TagQuery};
+
 /// Most tags of a blob.
 pub const TAGS_MAX: usize = 10;
 const KEY_MAX: usize = 128;
@@ -56,6 +58,16 @@ impl Tags {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
+    }
+
+    /// The tags that an expression compares.
+    #[must_use]
+    pub fn compared_in(mut self, query: &TagQuery) -> Self {
+        let compared = query.conjuncts();
+        self.0.retain(|tag, _| {
+            compared.iter().any(|one| matches!(&one.key, ComparisonKey::Tag(key) if key == tag))
+        });
+        self
     }
 
     /// Keys and values, by key.

@@ -11,11 +11,12 @@
 //!   operator   = "=" | "<>" | ">" | ">=" | "<" | "<="
 //! ```
 
-use super::Tags;
+use super::{KEY_MAX, Tags, VALUE_MAX, is_legal};
 use crate::rules::comparison::ComparisonOperator;
 
-/// Most comparisons of an expression.
-const COMPARISONS_MAX: usize = 10;
+/// Most tags that an expression of Find Blobs by Tags compares. A condition has no such bound but
+/// the length of its header.
+const FIND_MAX: usize = 10;
 /// Deepest nesting of brackets: the parser calls itself once a level.
 const DEPTH_MAX: usize = 16;
 
@@ -66,7 +67,7 @@ pub enum ComparisonKey {
 
 impl TagQuery {
     pub fn parse(text: &str, language: TagLanguage) -> Result<Self, QueryError> {
-        let mut parser = TagQueryParser { text, at: 0, language, comparisons: 0, depth: 0 };
+        let mut parser = TagQueryParser { text, at: 0, language, tags: 0, depth: 0 };
         let query = parser.expression()?;
         parser.skip_blanks();
         if parser.at < text.len() {
@@ -106,7 +107,7 @@ struct TagQueryParser<'a> {
     text: &'a str,
     at: usize,
     language: TagLanguage,
-    comparisons: usize,
+    tags: usize,
     depth: usize,
 }
 
@@ -153,9 +154,14 @@ impl<'a> TagQueryParser<'a> {
         let operator = self.operator()?;
         self.skip_blanks();
         let value = self.quoted('\'')?.ok_or_else(|| self.error("a 'value' should follow"))?;
-        self.comparisons += 1;
-        if self.comparisons > COMPARISONS_MAX {
-            return Err(self.error("too many comparisons"));
+        if let ComparisonKey::Tag(key) = &key {
+            if key.is_empty() || !is_legal(key, KEY_MAX) || !is_legal(&value, VALUE_MAX) {
+                return Err(self.error("no tag can have this key or value"));
+            }
+            self.tags += 1;
+            if self.language == TagLanguage::Find && self.tags > FIND_MAX {
+                return Err(self.error("too many comparisons"));
+            }
         }
         Ok(TagQuery::Compare(TagComparison { key, operator, value }))
     }

@@ -98,6 +98,14 @@ fn finding_knows_the_container_but_neither_or_nor_inequality() {
 }
 
 #[test]
+fn a_blob_is_found_with_the_tags_that_the_expression_compares() {
+    let query =
+        TagQuery::parse("@container='logs' AND a='1' AND b>'0'", TagLanguage::Find).unwrap();
+    let found = tags(&[("a", "1"), ("b", "2"), ("c", "3")]).compared_in(&query);
+    assert_eq!(found, tags(&[("a", "1"), ("b", "2")]));
+}
+
+#[test]
 fn what_is_no_expression_is_refused() {
     for text in [
         "",
@@ -119,16 +127,23 @@ fn what_is_no_expression_is_refused() {
         "a ANDb",
         "a = '1' ANDb = '2'",
         "é = '1'",
+        "\"\" = '1'",
+        "\"a&\" = '1'",
+        "a = 'b&c'",
+        &format!("{} = '1'", "k".repeat(129)),
+        &format!("a = '{}'", "v".repeat(257)),
     ] {
         assert!(TagQuery::parse(text, TagLanguage::Condition).is_err(), "{text}");
     }
 }
 
 #[test]
-fn an_expression_has_at_most_ten_comparisons_and_sixteen_brackets() {
+fn an_expression_to_find_compares_at_most_ten_tags_and_any_has_sixteen_brackets() {
     let joined = |count: usize| vec!["a = '1'"; count].join(" AND ");
-    assert!(TagQuery::parse(&joined(10), TagLanguage::Condition).is_ok());
-    assert!(TagQuery::parse(&joined(11), TagLanguage::Condition).is_err());
+    let find = |text: String| TagQuery::parse(&text, TagLanguage::Find).is_ok();
+    assert!(find(format!("@container = 'c' AND {}", joined(10))));
+    assert!(!find(joined(11)));
+    assert!(TagQuery::parse(&joined(700), TagLanguage::Condition).is_ok());
     let nested = |depth: usize| format!("{}a = '1'{}", "(".repeat(depth), ")".repeat(depth));
     assert!(TagQuery::parse(&nested(16), TagLanguage::Condition).is_ok());
     assert!(TagQuery::parse(&nested(17), TagLanguage::Condition).is_err());
