@@ -39,9 +39,10 @@ pub fn check(
 /// Whether a page of another origin sent the request that no CORS rule lets in.
 fn is_foreign(site: &Site, account: &Account, request: &Request) -> bool {
     let Some(origin) = request.headers.get(ORIGIN) else {
-        // An image or a link has no Origin.
-        let from = request.headers.get(FETCH_SITE);
-        return from.is_some_and(|site| site.as_bytes().eq_ignore_ascii_case(b"cross-site"));
+        // An image or a link has no Origin. A page on another port of this host is of its site.
+        let from = request.headers.get(FETCH_SITE).map(|site| site.as_bytes());
+        let is = |foreign: &[u8]| from.is_some_and(|site| site.eq_ignore_ascii_case(foreign));
+        return is(b"cross-site") || is(b"same-site");
     };
     let origin = origin.to_str().unwrap_or_default();
     let rest = request.address.endpoint.strip_prefix(origin);
