@@ -34,7 +34,7 @@
 //!   progress       a line that shows the progress of a long operation
 //!   logs           the log of the program
 //!   help           the layout of help
-//!   variables      refuses variables LATCHFS_* that no option reads
+//!   variables      refuses misspelt variables LATCHFS_*
 //!   reference      docs/command-line.md, written by a test
 //! ```
 

@@ -1,5 +1,6 @@
-//! Refuses variables `LATCHFS_*` that no option reads: most likely they are misspelt. Decides which
-//! names are left alone: those of tests, of client packages and of Kubernetes.
+//! Looks at variables `LATCHFS_*` that no option reads: one that is nearly an option's is refused,
+//! since it is misspelt, and another one is warned of. Those of tests, of client packages and of
+//! Kubernetes are left alone.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -28,11 +29,10 @@ const OTHERS: [&str; 10] = [
 /// The prefixes of the variables of tests and benchmarks.
 const FOR_TESTS: [&str; 4] = ["LATCHFS_BENCH_", "LATCHFS_LOAD_", "LATCHFS_MODEL_", "LATCHFS_TEST_"];
 
-/// Whether Kubernetes sets the variable in every pod beside a Service named `latchfs`, in the form
-/// of Docker's links.
+/// Whether Kubernetes sets the variable in every pod beside a Service named `latchfs` or
+/// `latchfs-...`, in the form of Docker's links.
 fn is_kubernetes(name: &str) -> bool {
-    let of = |prefix: &str| name == prefix || name.starts_with(&format!("{prefix}_"));
-    name == "LATCHFS_SERVICE_HOST" || of("LATCHFS_SERVICE_PORT") || of("LATCHFS_PORT")
+    name.ends_with("_SERVICE_HOST") || name.ends_with("_PORT") || name.contains("_PORT_")
 }
 
 /// Variables of 0.1 whose options are read from the command line only: one that was set for another
@@ -48,7 +48,7 @@ const ARGUMENT_ONLY: [(&str, &str); 5] = [
 /// A variable of 0.1 whose option has another name now, while its own name means something else.
 const RENAMED: [&str; 2] = ["LATCHFS_LOOSE", "LATCHFS_NO_AUTH"];
 
-/// Refuses a variable that no option of any command reads.
+/// Refuses a variable that is misspelt, and warns of one that no option of any command reads.
 pub fn check(command: &Command) -> Result<()> {
     let [old, new] = RENAMED;
     if env::var_os(old).is_some() {
@@ -62,13 +62,17 @@ pub fn check(command: &Command) -> Result<()> {
     let mut known: BTreeSet<String> = OTHERS.iter().map(ToString::to_string).collect();
     collect(command, &mut known);
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    match unknown(names, &known) {
-        None => Ok(()),
-        Some((name, near)) => match near {
+    let mut ignored = Vec::new();
+    for (name, near) in unknown(names, &known) {
+        match near {
             Some(near) => bail!("no option reads the variable {name}: did you mean {near}?"),
-            None => bail!("no option reads the variable {name}: unset it"),
-        },
+            None => ignored.push(name),
+        }
     }
+    if !ignored.is_empty() {
+        eprintln!("latchfs: no option reads {}: ignored", ignored.join(", "));
+    }
+    Ok(())
 }
 
 fn collect(command: &Command, known: &mut BTreeSet<String>) {
@@ -77,19 +81,22 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|below| collect(below, known));
 }
 
-/// The first name with the prefix that is not known, and the known name that is most like it.
+/// The names with the prefix that are not known, each with the known name that it is nearly.
 fn unknown(
     names: impl Iterator<Item = String>,
     known: &BTreeSet<String>,
-) -> Option<(String, Option<String>)> {
+) -> Vec<(String, Option<String>)> {
     let for_tests = |name: &str| FOR_TESTS.iter().any(|prefix| name.starts_with(prefix));
-    let name = names.into_iter().find(|name| {
+    let unknown = names.filter(|name| {
         let ours = name.starts_with(PREFIX) && !is_kubernetes(name);
         ours && !known.contains(name) && !for_tests(name)
-    })?;
-    let near = known.iter().map(|other| (distance(&name, other), other)).min();
-    let near = near.filter(|(distance, _)| *distance <= 3).map(|(_, other)| other.clone());
-    Some((name, near))
+    });
+    let with_near = unknown.map(|name| {
+        let near = known.iter().map(|other| (distance(&name, other), other)).min();
+        let near = near.filter(|(distance, _)| *distance <= 3).map(|(_, other)| other.clone());
+        (name, near)
+    });
+    with_near.collect()
 }
 
 /// How many letters must be changed, added or left out to make one text the other.
@@ -116,11 +123,11 @@ mod tests {
     fn a_misspelt_variable_is_found_with_the_one_that_was_meant() {
         let known = ["LATCHFS_DATA", "LATCHFS_SHARE"].map(str::to_owned).into();
         let find = |name: &str| unknown(std::iter::once(name.to_owned()), &known);
-        assert_eq!(find("LATCHFS_DATA"), None);
-        assert_eq!(find("OTHER"), None);
-        let (name, near) = find("LATCHFS_DTAA").unwrap();
-        assert_eq!((&*name, near.as_deref()), ("LATCHFS_DTAA", Some("LATCHFS_DATA")));
-        assert_eq!(find("LATCHFS_SOMETHING").unwrap().1, None);
+        assert_eq!(find("LATCHFS_DATA"), []);
+        assert_eq!(find("OTHER"), []);
+        let near = Some("LATCHFS_DATA".to_owned());
+        assert_eq!(find("LATCHFS_DTAA"), [("LATCHFS_DTAA".to_owned(), near)]);
+        assert_eq!(find("LATCHFS_SOMETHING"), [("LATCHFS_SOMETHING".to_owned(), None)]);
     }
 
     #[test]
@@ -135,11 +142,13 @@ mod tests {
             "LATCHFS_SERVICE_HOST",
             "LATCHFS_SERVICE_PORT",
             "LATCHFS_SERVICE_PORT_BLOB",
+            "LATCHFS_BLOB_SERVICE_HOST",
+            "LATCHFS_BLOB_PORT_10000_TCP",
         ] {
-            assert_eq!(find(name), None, "{name}");
+            assert_eq!(find(name), [], "{name}");
         }
         for name in ["LATCHFS_PORTS", "LATCHFS_SERVICE", "LATCHFS_SERVICE_HOSTS"] {
-            assert!(find(name).is_some(), "{name}");
+            assert_eq!(find(name).len(), 1, "{name}");
         }
     }
 }
