@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::db::{DbError, SyncMode};
-use crate::disk::non_blocking::check_may_wait;
 use crate::sync::Mutex;
 use crate::sync::front_end::assert_may_block;
 
@@ -53,7 +52,6 @@ impl<T> FirstUse<T> {
         }
         let absent = || DbError::Io("one directory is served as it is, without a database".into());
         let file = self.file.as_deref().ok_or_else(absent)?;
-        check_may_wait().map_err(|error| DbError::Busy(error.to_string()))?;
         assert_may_block("the opening of a service");
         let _opening = self.opening.lock().expect(POISON);
         if self.service.get().is_none() {
@@ -67,9 +65,10 @@ impl<T> FirstUse<T> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::sync::front_end::without_waiting;
+    use crate::sync::front_end::during;
 
     fn of(file: Option<&str>) -> FirstUse<u32> {
         FirstUse::at(file.map(PathBuf::from), SyncMode::Normal)
@@ -99,7 +98,8 @@ mod tests {
     #[test]
     fn an_event_loop_does_not_open_it() {
         let service = of(Some("x.db"));
-        assert!(without_waiting(|| service.get(|_, _| Ok::<_, DbError>(7)).is_ok()).is_none());
+        let open = || during("worker", || service.get(|_, _| Ok::<_, DbError>(7)).is_ok());
+        assert!(catch_unwind(AssertUnwindSafe(open)).is_err());
         assert_eq!(service.if_open(), None);
     }
 

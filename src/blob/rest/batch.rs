@@ -4,8 +4,6 @@
 //! it. Each part is admitted, authorised and carried out as a request of its own; one that fails
 //! does not touch the others.
 
-use std::sync::Arc;
-
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Method, StatusCode, Uri};
@@ -15,7 +13,7 @@ use super::operations::{BLOB_DELETE, BLOB_SET_TIER, SERVICE_TABLE};
 use crate::http::auth::{GrantedBy, ResourceLevel, signing_account};
 use crate::http::frame::address::Address;
 use crate::http::frame::call::Call;
-use crate::http::frame::handle::{on_some_thread, route};
+use crate::http::frame::handle::{authorise, route};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::{Answer, OperationHandler};
 use crate::http::frame::version::{self, VERSION};
@@ -114,13 +112,7 @@ impl BlobCall<'_> {
         let (request, grant) = if covers && !is_signed(&request.headers, &request.query) {
             (request, self.grant.clone())
         } else {
-            let (site, account) = (Arc::clone(self.0.site), Arc::clone(self.0.account));
-            let grant = move |request: &Request| {
-                site.options.admission.grant(&SERVICE_TABLE, &account, request, operation)
-            };
-            let limits = &self.site.options.limits;
-            let (request, grant) = on_some_thread(true, limits, request, grant).await?;
-            (request, grant?)
+            authorise(self.0.site, self.0.account, request, operation).await?
         };
         let call = Call {
             site: self.0.site,

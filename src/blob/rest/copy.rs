@@ -43,7 +43,6 @@ use crate::rules::Timestamp;
 use crate::rules::conditions::Subject;
 use crate::rules::conditions::copy::source_failure;
 use crate::server::Account;
-use crate::sync::front_end::without_waiting;
 use crate::sync::random::new_guid;
 
 /// Bytes copied in one step.
@@ -432,11 +431,8 @@ struct SourceRight {
 }
 
 impl SourceRight {
-    /// Asks it; where that would wait for the container's row, on a thread that may block.
+    /// Answers it on a thread that may block, since the container's row may decide.
     async fn check(self) -> Result<(), Refusal> {
-        if let Some(answer) = without_waiting(|| self.answer()) {
-            return answer;
-        }
         let answer = tokio::task::spawn_blocking(move || self.answer()).await;
         answer.unwrap_or_else(|panicked| Err(Refusal::internal(panicked)))
     }

@@ -8,8 +8,7 @@ use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::blob::store::{BlobTx, ContainerRow, Retained};
-use crate::db::{DbService as _, Store as _};
-use crate::disk::non_blocking::check_may_wait;
+use crate::db::DbService as _;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::ContainerLease;
 use crate::rules::policy::{StoredPolicy, check_policies};
@@ -94,17 +93,11 @@ impl BlobService {
         .await
     }
 
-    /// A container as it authorises requests; `None` if there is none, or it cannot be read. One
-    /// point read; in non-blocking mode it gives up instead of waiting for a connection.
+    /// A container as it authorises requests; `None` if there is none, or it cannot be read. Not
+    /// for an event loop.
     pub fn container_now(&self, name: &str) -> Option<ContainerState> {
         let find = |tx: &BlobTx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
-        let row = if let Some(row) = self.store.try_read(find) {
-            row
-        } else {
-            check_may_wait().ok()?;
-            self.store.read(find)
-        };
-        row.ok()?.map(|row| row.record)
+        self.store.read(find).ok()?.map(|row| row.record)
     }
 
     /// Set Container Metadata: replaces all of it.

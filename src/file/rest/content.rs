@@ -23,7 +23,7 @@ use crate::http::structured::Structured;
 use crate::rules::time::iso;
 
 /// Asks for the MD5 of the bytes that are sent.
-pub const RANGE_MD5: &str = "x-ms-range-get-content-md5";
+const RANGE_MD5: &str = "x-ms-range-get-content-md5";
 
 impl FileCall<'_> {
     pub(super) fn download(&self) -> Answer {

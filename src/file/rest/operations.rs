@@ -2,11 +2,9 @@
 //! function that carries it out. The names are those of the service's own description.
 
 use super::FileCall;
-use super::content::RANGE_MD5;
 use crate::file::service::shares::ShareRef;
 use crate::http::auth::Permission::{Create, Delete, List, Read, Write};
 use crate::http::auth::{FILE_SIGNATURES, ResourceLevel};
-use crate::http::frame::call::Call;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
@@ -39,9 +37,6 @@ pub static SERVICE_TABLE: Service = Service {
     properties: &["HourMetrics", "MinuteMetrics", "Cors", "ProtocolSettings"],
 };
 
-/// The most bytes that are written on an event loop.
-const QUICK_BYTES: usize = 64 << 10;
-
 /// The root of a share is a directory too.
 const DIRECTORY: &[ResourceLevel] = &[ResourceLevel::Container, ResourceLevel::Object];
 
@@ -58,19 +53,6 @@ fn route(request: &Request) -> Result<&'static Operation, Refusal> {
 fn policy(account: &Account, share: &str, id: &str) -> Option<StoredPolicy> {
     let info = account.file().properties(&ShareRef::new(share)).ok()?;
     info.properties.policies.into_iter().find(|policy| policy.id == id)
-}
-
-fn is_live(call: &Call<'_>) -> bool {
-    call.query.get("sharesnapshot").is_none()
-}
-
-fn reads_live(call: &Call<'_>) -> bool {
-    is_live(call) && !call.headers.contains_key(RANGE_MD5)
-}
-
-fn writes_little(call: &Call<'_>) -> bool {
-    let written = 1..=QUICK_BYTES;
-    written.contains(&call.body.len()) && !call.account.file().options().share.sync_always
 }
 
 static SERVICE_LIST_SHARES_SEGMENT: Operation =
@@ -197,13 +179,11 @@ static FILE_DOWNLOAD: Operation =
     Operation::read("FileDownload", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).download()
     })
-    .quick(reads_live)
     .overridable();
 static FILE_GET_PROPERTIES: Operation =
     Operation::read("FileGetProperties", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).file_properties()
     })
-    .quick(is_live)
     .overridable();
 static FILE_DELETE: Operation =
     Operation::write("FileDelete", ResourceLevel::Object, &[Delete], |call| {
@@ -236,8 +216,7 @@ static FILE_BREAK_LEASE: Operation =
 static FILE_UPLOAD_RANGE: Operation =
     Operation::write("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range()
-    })
-    .quick(writes_little);
+    });
 static FILE_UPLOAD_RANGE_FROM_URL: Operation =
     Operation::write("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range_from_url()

@@ -45,6 +45,16 @@ impl Admission {
         }
     }
 
+    /// Whether data of the service decides about the request, which [`Admission::grant`] then reads
+    /// and may wait for: a stored access policy, or for a request without credentials whether
+    /// anybody may read.
+    pub fn reads_service(&self, request: &Request) -> bool {
+        let stored_policy = request.query.get("si").is_some();
+        let credentials =
+            request.headers.contains_key(AUTHORIZATION) || request.query.get("sig").is_some();
+        matches!(self, Self::Signed(_)) && (stored_policy || !credentials)
+    }
+
     /// Grants the request what its signature permits, or refuses `operation`.
     pub fn grant(
         &self,

@@ -5,8 +5,8 @@
 //! cannot make the server hold their bytes. The body of a request that is refused, or that anybody
 //! may send, is read and thrown away up to a bound, so that the connection stays usable; past it
 //! the connection ends with the answer, after more of the body has come ([`crate::net`]).
-//! What is quickly done is done on the connection's own event loop, the rest on a thread that may
-//! block.
+//! Work that may wait for a lock or the disk runs on a bounded pool of threads, everything else on
+//! the connection's event loop.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -46,7 +46,6 @@ use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
 use crate::server::Account;
-use crate::sync::front_end::without_waiting;
 use crate::sync::random::new_guid;
 
 /// The longest client request ID that is given back.
@@ -264,22 +263,11 @@ async fn serve(
     asked.operation = Some(operation.name);
     caller.operation = operation.name;
     let mut context = Context::new(request.now, caller);
-    let admitted = {
-        let (site, account) = (Arc::clone(site), Arc::clone(&account));
-        // A stored policy is read under a lock that is held while shares are set.
-        let quick = request.query.get("si").is_none();
-        on_some_thread(quick, limits, request, move |request| {
-            site.options.admission.grant(site.service, &account, request, operation)
-        })
-        .await
+    let (given_back, grant) = match authorise(site, &account, request, operation).await {
+        Ok(granted) => granted,
+        Err(refusal) => return Err(body.refuse(refusal).await),
     };
-    let grant = match admitted {
-        Ok((given_back, Ok(grant))) => {
-            request = given_back;
-            grant
-        }
-        Ok((_, Err(refusal))) | Err(refusal) => return Err(body.refuse(refusal).await),
-    };
+    request = given_back;
     if let Some(why) = site.accounts.halted() {
         return Err(body.refuse(Refusal::busy(why)).await);
     }
@@ -335,17 +323,14 @@ async fn carry_out(
         }
         OperationHandler::Whole(run) => {
             request.body = collect(body, limits).await?;
-            let call = Call::new(site, &account, &request, &context, &grant);
-            let quick = (operation.quick)(&call);
             let site = Arc::clone(site);
-            let work = move |request: &Request| {
-                let call = Call::new(&site, &account, request, &context, &grant);
+            let work = move || {
+                let call = Call::new(&site, &account, &request, &context, &grant);
                 let mut answer = run(&call);
                 present(operation, &grant, &mut answer);
-                answer
+                as_looked_at(&request, answer)
             };
-            let (request, answer) = on_some_thread(quick, limits, request, work).await?;
-            as_looked_at(&request, answer)
+            on_pool(limits, work).await?
         }
     }
 }
@@ -375,33 +360,38 @@ pub(crate) fn route(site: &Site, request: &Request) -> Result<&'static Operation
     Ok(operation)
 }
 
-/// Does `work` on a request: here in non-blocking mode if it is `quick`, else, or if it turns out
-/// to take longer, on a thread that may block. Gives the request back with the result.
-pub(crate) async fn on_some_thread<T: Send + 'static>(
-    quick: bool,
-    limits: &Limits,
+/// Grants a request what its signature permits, or refuses `operation`. Gives the request back
+/// with the grant. Runs on the pool if data of the service decides.
+pub(crate) async fn authorise(
+    site: &Arc<Site>,
+    account: &Arc<Account>,
     request: Request,
-    work: impl Fn(&Request) -> T + Send + 'static,
-) -> Result<(Request, T), Refusal> {
-    let at_once = || catch_unwind(AssertUnwindSafe(|| without_waiting(|| work(&request))));
-    match quick.then(at_once) {
-        Some(Ok(Some(done))) => Ok((request, done)),
-        Some(Err(_)) => Err(broken()),
-        Some(Ok(None)) | None => {
-            let work = move || {
-                let done = work(&request);
-                (request, done)
-            };
-            on_a_thread(limits.thread_wait, work).await.map_err(|undone| match undone {
-                Undone::NoThread => no_thread(),
-                Undone::Panicked => broken(),
-            })
-        }
+    operation: &'static Operation,
+) -> Result<(Request, Grant), Refusal> {
+    let reads = site.options.admission.reads_service(&request);
+    let (at, account) = (Arc::clone(site), Arc::clone(account));
+    let work = move || {
+        let grant = at.options.admission.grant(at.service, &account, &request, operation);
+        grant.map(|grant| (request, grant))
+    };
+    if reads {
+        on_pool(&site.options.limits, work).await?
+    } else {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(broken()))
     }
 }
 
-fn no_thread() -> Refusal {
-    Refusal::busy("all threads are busy, and the system gives no other; nothing was done")
+/// Does `work` on a thread that may block.
+async fn on_pool<T: Send + 'static>(
+    limits: &Limits,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    on_a_thread(limits.thread_wait, work).await.map_err(|undone| match undone {
+        Undone::NoThread => {
+            Refusal::busy("all threads are busy, and the system gives no other; nothing was done")
+        }
+        Undone::Panicked => broken(),
+    })
 }
 
 fn broken() -> Refusal {

@@ -91,9 +91,6 @@ pub struct Operation {
     pub changes: bool,
     /// Whether a SAS may override content headers of the answer.
     pub overridable: bool,
-    /// True for a request that takes a few system calls as a rule, which cost less than waking
-    /// another thread: it is tried on the event loop first, in non-blocking mode.
-    pub quick: fn(&Call<'_>) -> bool,
     /// The function that carries it out.
     pub run: OperationHandler,
 }
@@ -138,7 +135,6 @@ impl Operation {
             }),
             changes: false,
             overridable: false,
-            quick: |_| false,
             run,
         }
     }
@@ -196,12 +192,6 @@ impl Operation {
             None => None,
         };
         Self { needs, ..self }
-    }
-
-    /// This operation, tried on the event loop first if `quick` returns true.
-    #[must_use]
-    pub const fn quick(self, quick: fn(&Call<'_>) -> bool) -> Self {
-        Self { quick, ..self }
     }
 
     /// This operation, with content headers that a SAS may override.

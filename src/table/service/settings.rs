@@ -2,7 +2,6 @@
 
 use super::{TableResult, TableService, table_of};
 use crate::db::{DbService as _, Store as _};
-use crate::disk::non_blocking::check_may_wait;
 use crate::rules::context::Context;
 use crate::rules::policy::{SentPolicy, StoredPolicy};
 use crate::table::rules::policy::{check_table_policies, policy_time};
@@ -14,16 +13,11 @@ impl TableService {
         self.look_at(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
     }
 
-    /// The stored access policy of that ID, for a caller that is about to authorise a request.
+    /// The stored access policy of that ID, for a caller that is about to authorise a request. Not
+    /// for an event loop.
     pub fn policy(&self, table: &TableName, id: &str) -> Option<StoredPolicy> {
-        let policies = if let Some(found) = self.store.try_read(|tx| tx.policies(table)) {
-            found
-        } else {
-            // On an event loop the caller gives up here and asks again where it may wait.
-            check_may_wait().ok()?;
-            self.store.read(|tx| tx.policies(table))
-        };
-        let found = policies.ok()??.into_iter().find(|policy| policy.id == id)?;
+        let policies = self.store.read(|tx| tx.policies(table)).ok()??;
+        let found = policies.into_iter().find(|policy| policy.id == id)?;
         found.timed(policy_time).ok()
     }
 
