@@ -1,8 +1,7 @@
 //! The test bench: the clock, gates, faults and saved states of a server.
 
 pub mod controls;
-pub mod saved;
 pub mod states;
 
 pub use controls::Controls;
-pub use states::{DamagedState, SavedState, StateError, States};
+pub use states::{DamagedState, SavedState, ServerData, StateError, States};

@@ -6,12 +6,14 @@
 //! each save and restore would add the distance to it. The store of a service decides what it
 //! counts.
 
-use std::cell::Cell;
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::db::{Copy, Database, DbError, HeldWriter};
+use super::{Copy, DbError, DbService, HeldWriter, RowStore, ServiceMemory, Tables};
+use crate::clock::TimeSource;
+use crate::disk::part::{HeldPart, NextData, Part, PartError, SavingPart};
 
 /// Tables whose rows stay: counters that never run back.
 const KEPT: [&str; 1] = ["counters"];
@@ -45,83 +47,125 @@ pub(crate) fn set_ceiling<C: StoredCount>(conn: &Connection, ceiling: C) -> Resu
     Ok(())
 }
 
-/// A store with its writer held: requests that write wait until the value is dropped.
-#[derive(Debug)]
-pub struct HeldRows<'a, C: StoredCount> {
-    held: HeldWriter<'a>,
+/// The state of a service in memory, as far as it follows from its rows as a whole. All methods are
+/// called while the writer is held.
+pub(crate) trait CountingMemory<C> {
+    fn last_count(&self) -> C;
+
+    /// All rows were replaced by those of counts up to `last`, and the clock may have been set
+    /// back.
+    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>, last: C);
+}
+
+/// All rows of a service but its counter.
+pub(crate) struct RowsPart<'a, R, M> {
+    store: &'a RowStore<R>,
+    memory: &'a M,
+    clock: &'a Arc<dyn TimeSource>,
+}
+
+struct HeldRows<'a, R: Tables, M> {
+    part: &'a RowsPart<'a, R, M>,
+    writer: HeldWriter<'a>,
     /// The last count before the restored state was saved.
-    saved: Cell<C>,
+    saved: R::Count,
 }
 
-impl<'a, C: StoredCount> HeldRows<'a, C> {
-    pub(crate) fn new(database: &'a Database) -> Self {
-        Self { held: database.hold(), saved: Cell::default() }
-    }
-
-    /// Removes all rows, in a transaction that waits for [`HeldRows::commit`].
-    pub fn empty(&self) -> Result<(), DbError> {
-        self.held.begin()?;
-        self.held.empty(&KEPT)
-    }
-
-    /// Replaces all rows by those saved in `folder`, in a transaction that waits for
-    /// [`HeldRows::commit`].
-    pub fn restore(&self, folder: &Path) -> Result<(), DbError> {
-        self.replace(folder).map_err(|error| self.held.blame(error))
-    }
-
-    fn replace(&self, folder: &Path) -> Result<(), DbError> {
-        self.held.attach(&folder.join(C::FILE))?;
-        self.held.begin()?;
-        self.held.replace(&KEPT)?;
-        let saved = "SELECT coalesce(max(value), 0) FROM saved.counters WHERE name = ?1";
-        self.held.run(|conn| {
-            let saved = conn.query_row(saved, [C::NAME], |row| row.get(0).map(C::of_number))?;
-            self.saved.set(saved);
-            set_ceiling(conn, ceiling::<C>(conn)?.max(saved))
-        })
-    }
-
-    /// The last count before the restored state was saved; 0 if none is restored.
-    pub fn saved_last(&self) -> C {
-        self.saved.get()
-    }
-
-    /// Has the commit need little more of the disk.
-    pub fn flush(&self) -> Result<(), DbError> {
-        self.held.flush()
-    }
-
-    pub fn commit(&self) -> Result<(), DbError> {
-        self.held.commit()
-    }
-}
-
-/// Rows that are being saved.
-#[derive(Debug)]
-pub struct SavedRows<C: StoredCount> {
+struct SavingRows<'a, R: Tables, M> {
+    part: &'a RowsPart<'a, R, M>,
     copy: Copy,
-    last: C,
+    writer: Option<HeldWriter<'a>>,
+    last: R::Count,
 }
 
-impl<C: StoredCount> SavedRows<C> {
-    /// Prepares to save all rows in `folder`.
-    pub(crate) fn new(database: &Database, folder: &Path) -> Result<Self, DbError> {
-        Ok(Self { copy: database.copy(&folder.join(C::FILE))?, last: C::default() })
+impl<'a, R, M> RowsPart<'a, R, M>
+where
+    R: Tables,
+    M: ServiceMemory<Store = RowStore<R>> + CountingMemory<R::Count>,
+{
+    pub(crate) fn of(
+        service: &'a impl DbService<Memory = M>,
+        clock: &'a Arc<dyn TimeSource>,
+    ) -> Self {
+        let (store, memory) = service.parts();
+        Self { store, memory, clock }
+    }
+}
+
+impl<R: Tables, M: CountingMemory<R::Count>> Part for RowsPart<'_, R, M> {
+    fn hold(&self) -> Result<Box<dyn HeldPart + '_>, PartError> {
+        let (writer, saved) = (self.store.database().hold(), R::Count::default());
+        Ok(Box::new(HeldRows { part: self, writer, saved }))
     }
 
-    /// The rows of this moment are saved, and `last` is the last count.
-    pub fn begin(&mut self, last: C) -> Result<(), DbError> {
-        self.last = last;
-        self.copy.begin()
+    fn save(&self, folder: &Path) -> Result<Box<dyn SavingPart + '_>, PartError> {
+        let copy = self.store.database().copy(&folder.join(R::Count::FILE))?;
+        Ok(Box::new(SavingRows { part: self, copy, writer: None, last: R::Count::default() }))
     }
+}
 
-    /// Saves them. Takes as long as there are rows.
-    pub fn finish(self) -> Result<(), DbError> {
-        let exact = "UPDATE copy.counters SET value = ?1 WHERE name = ?2";
-        self.copy.finish(|conn| {
-            conn.execute(exact, params![self.last.number(), C::NAME])?;
-            Ok(())
+impl<R: Tables, M> HeldRows<'_, R, M> {
+    /// Replaces all rows by those of the database `saved`. Returns the last count in it.
+    fn restore(&self, saved: &Path) -> Result<R::Count, DbError> {
+        self.writer.attach(saved)?;
+        self.writer.begin()?;
+        self.writer.replace(&KEPT)?;
+        let last = "SELECT coalesce(max(value), 0) FROM saved.counters WHERE name = ?1";
+        self.writer.run(|conn| {
+            let last = conn.query_row(last, [R::Count::NAME], |row| row.get(0))?;
+            let last = R::Count::of_number(last);
+            set_ceiling(conn, ceiling::<R::Count>(conn)?.max(last))?;
+            Ok(last)
         })
+    }
+}
+
+impl<R: Tables, M: CountingMemory<R::Count>> HeldPart for HeldRows<'_, R, M> {
+    fn prepare(&mut self, next: &NextData<'_>) -> Result<(), PartError> {
+        let saved = next.saved.map(|folder| folder.join(R::Count::FILE));
+        if let Some(saved) = saved.filter(|file| file.exists()) {
+            self.saved = self.restore(&saved).map_err(|error| self.writer.blame(error))?;
+        } else {
+            self.writer.begin()?;
+            self.writer.empty(&KEPT)?;
+        }
+        Ok(self.writer.flush()?)
+    }
+
+    fn replace(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
+        Ok(self.writer.commit()?)
+    }
+
+    fn resume(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
+        self.part.memory.rows_replaced(self.part.clock, self.saved);
+        Ok(())
+    }
+}
+
+impl<R: Tables, M: CountingMemory<R::Count>> SavingPart for SavingRows<'_, R, M> {
+    fn begin(&mut self) -> Result<(), PartError> {
+        self.writer = Some(self.part.store.database().hold());
+        self.last = self.part.memory.last_count();
+        Ok(self.copy.begin()?)
+    }
+
+    fn release(&mut self) {
+        self.writer = None;
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<String>, PartError> {
+        let last = self.last.number();
+        self.copy.finish(|conn| {
+            let exact = "UPDATE copy.counters SET value = ?1 WHERE name = ?2";
+            conn.execute(exact, params![last, R::Count::NAME])?;
+            Ok(())
+        })?;
+        Ok(vec![R::Count::FILE.to_owned()])
+    }
+}
+
+impl From<DbError> for PartError {
+    fn from(error: DbError) -> Self {
+        Self::new(&error, matches!(error, DbError::Full { .. }))
     }
 }

@@ -27,17 +27,12 @@ impl<T> FirstUse<T> {
         Self { file, sync, service: OnceLock::new(), opening: Mutex::new(()) }
     }
 
-    /// Its database, which may not be there yet.
-    pub fn file(&self) -> Option<&std::path::Path> {
-        self.file.as_deref()
-    }
-
     /// The service, if it is open.
     pub fn if_open(&self) -> Option<&T> {
         self.service.get()
     }
 
-    /// The place of its data.
+    /// The place of its data, which may not be there yet.
     pub fn place(&self) -> Option<&Path> {
         self.file.as_deref()
     }

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::blocking::on_blocking_thread;
-use super::counted::{HeldRows, SavedRows, StoredCount};
+use super::counted::StoredCount;
 use super::job::once;
 use super::{Database, DbError, Purpose, Schema, SyncMode};
 use crate::rules::Context;
@@ -185,16 +185,6 @@ impl<R: Tables> RowStore<R> {
         mut delete: impl FnMut(&R::Rows<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         self.database.write_for(Purpose::Delete, move |conn| delete(&R::rows(conn)))
-    }
-
-    /// Holds the writer: requests that write wait until the value is dropped.
-    pub fn hold(&self) -> HeldRows<'_, R::Count> {
-        HeldRows::new(&self.database)
-    }
-
-    /// Prepares to save all rows in `folder`.
-    pub fn save(&self, folder: &Path) -> Result<SavedRows<R::Count>, DbError> {
-        SavedRows::new(&self.database, folder)
     }
 
     /// The database itself, for its place and figures.

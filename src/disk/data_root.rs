@@ -4,28 +4,109 @@
 //! <data>/<account>/files/<share>/      shares, plain directories
 //! <data>/.latchfs/format               the format version
 //! <data>/.latchfs/accounts/<account>/  the state of an account's shares and services
+//! <data>/.latchfs/replacing            the replacement of all data that is under way
 //! ```
 //!
 //! Decides where an account keeps its data, that one server alone serves a data directory, which
-//! formats are served, and what a reset removes. The shares of an account are
-//! [`crate::file::store::root::ShareRoot`]'s.
+//! formats are served, and what `--reset` removes. What is in the folders of an account is decided
+//! by its services; how all data is replaced while it is served, in `bench/states`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use super::error::StoreError;
 use super::folder::{Durability, Folder, make_all};
-use crate::bench::saved::SavedStates;
-use crate::file::store::root::{HIDDEN, RootError, about, about_io, lock_folder, make_private};
-use crate::file::store::share::tree;
+use super::tree;
+use crate::sync::front_end;
 
+/// The name of our folder in a data directory. No share and no account can have this name.
+pub const HIDDEN: &str = ".latchfs";
+/// The note of a replacement of all data in our folder: a start that finds it completes the
+/// replacement.
+pub(crate) const REPLACING: &str = "replacing";
 /// The format that this version writes: accounts are separate.
 pub const FORMAT: u32 = 2;
 
 const FORMAT_FILE: &str = "format";
 const ACCOUNTS: &str = "accounts";
 const FILES: &str = "files";
+
+/// Why a data directory, or a folder of our own in it, cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataRootError {
+    /// Another process holds the folder.
+    #[error("{} is served by another latchfs: stop it, or choose another directory", .0.display())]
+    Served(PathBuf),
+    /// The data directory was made by latchfs 0.1, which had one account.
+    #[error("{}", .0.message())]
+    OldLayout(OldLayout),
+    /// The data directory was made by a newer latchfs.
+    #[error(
+        "{} has data format {found}; this latchfs knows format {known}. Use a newer latchfs, or \
+         another --data", path.display()
+    )]
+    NewerFormat {
+        path: PathBuf,
+        /// The format it says it has.
+        found: u32,
+        /// The newest format that this program knows.
+        known: u32,
+    },
+    /// The file with the format of the data directory cannot be understood.
+    #[error(
+        "{} is damaged: it holds no data format. Remove it if this latchfs or an older one made \
+         the data directory, or choose another --data", .0.display()
+    )]
+    DamagedFormat(PathBuf),
+    /// The data directory lies in the data of another one.
+    #[error(
+        "{} lies in the data directory {}: choose another --data", path.display(), data.display()
+    )]
+    Nested {
+        path: PathBuf,
+        /// The one that it lies in.
+        data: PathBuf,
+    },
+    /// Only what latchfs made is thrown away.
+    #[error(
+        "{} is not a latchfs data directory, so --reset does not empty it: choose another, or \
+         empty it yourself", .0.display()
+    )]
+    NotOurs(PathBuf),
+    /// The store said no.
+    #[error("{}: {source}", path.display())]
+    Store {
+        path: PathBuf,
+        /// The error of the store.
+        source: StoreError,
+    },
+}
+
+/// Attaches the path an error is about.
+pub(crate) fn about(path: &Path) -> impl Fn(StoreError) -> DataRootError {
+    move |source| DataRootError::Store { path: path.to_owned(), source }
+}
+
+/// Attaches path and step to an error of the standard library.
+pub(crate) fn about_io(
+    what: &'static str,
+    path: &Path,
+) -> impl Fn(std::io::Error) -> DataRootError {
+    move |error| {
+        about(path)(match Errno::from_io_error(&error) {
+            Some(errno) => StoreError::from_errno(what, errno),
+            None => StoreError::Io { what, source: error },
+        })
+    }
+}
 
 /// A data directory, held by this process alone for as long as the value lives.
 #[derive(Debug)]
@@ -39,7 +120,7 @@ pub struct DataRoot {
 
 impl DataRoot {
     /// Opens the data directory at `path`, made if missing, for its owner alone.
-    pub fn open(path: &Path) -> Result<Self, RootError> {
+    pub fn open(path: &Path) -> Result<Self, DataRootError> {
         let making = about_io("making the data directory", path);
         make_all(path, fs::DirBuilder::new().mode(0o700)).map_err(&making)?;
         let path = path.canonicalize().map_err(&making)?;
@@ -90,13 +171,13 @@ impl DataRoot {
 
     /// Removes the data of all accounts in the data directory at `path`. A directory without our
     /// folder is refused unless it is empty or missing; anything else in it stays.
-    pub fn reset(path: &Path) -> Result<(), RootError> {
+    pub fn reset(path: &Path) -> Result<(), DataRootError> {
         if !path.exists() || is_empty(path)? {
             return Ok(());
         }
         let hidden = fs::symlink_metadata(path.join(HIDDEN));
         if !hidden.is_ok_and(|hidden| hidden.is_dir()) {
-            return Err(RootError::NotOurs(path.to_owned()));
+            return Err(DataRootError::NotOurs(path.to_owned()));
         }
         let root = Self::open(path)?;
         let accounts = root.folder.join(ACCOUNTS);
@@ -109,44 +190,91 @@ impl DataRoot {
             tree::remove(&folder, ACCOUNTS).map_err(about(&accounts))?;
         }
         // At last: data that is replaced in part must not be served without its note.
-        SavedStates::at(&root.folder).end(Durability::Cached).map_err(about(&root.folder))
+        match fs::remove_file(root.folder.join(REPLACING)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(about_io("ending a replacement of all data", &root.folder)(error))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-fn is_empty(path: &Path) -> Result<bool, RootError> {
+fn is_empty(path: &Path) -> Result<bool, DataRootError> {
     let mut entries = fs::read_dir(path).map_err(about_io("looking into a directory", path))?;
     Ok(entries.next().is_none())
 }
 
 /// Refuses a data directory that lies in the data of an account of another one, or in that one's
 /// own folder: two servers would rule the same files.
-fn check_not_nested(path: &Path) -> Result<(), RootError> {
+fn check_not_nested(path: &Path) -> Result<(), DataRootError> {
     for above in path.ancestors().skip(1) {
         let hidden = above.join(HIDDEN);
         let below = path.strip_prefix(above).ok().and_then(|rest| rest.iter().next());
         let is_data = |name| name == HIDDEN || hidden.join(ACCOUNTS).join(name).is_dir();
         if hidden.join(FORMAT_FILE).is_file() && below.is_some_and(is_data) {
-            return Err(RootError::Nested { path: path.to_owned(), data: above.to_owned() });
+            return Err(DataRootError::Nested { path: path.to_owned(), data: above.to_owned() });
         }
     }
     Ok(())
 }
 
 /// Refuses a data directory of another format.
-fn check_format(path: &Path, folder: &Path) -> Result<(), RootError> {
+fn check_format(path: &Path, folder: &Path) -> Result<(), DataRootError> {
     let format = folder.join(FORMAT_FILE);
     let found = match fs::read(&format) {
         Ok(bytes) => bytes,
         Err(_) if OldLayout::is_in(folder) => {
-            return Err(RootError::OldLayout(OldLayout { data: path.to_owned() }));
+            return Err(DataRootError::OldLayout(OldLayout { data: path.to_owned() }));
         }
         Err(_) => return Ok(()),
     };
     let number = str::from_utf8(&found).ok().and_then(|text| text.trim().parse::<u32>().ok());
     match number {
         Some(FORMAT) => Ok(()),
-        Some(found) => Err(RootError::NewerFormat { path: path.to_owned(), found, known: FORMAT }),
-        None => Err(RootError::DamagedFormat(format)),
+        Some(found) => {
+            Err(DataRootError::NewerFormat { path: path.to_owned(), found, known: FORMAT })
+        }
+        None => Err(DataRootError::DamagedFormat(format)),
+    }
+}
+
+/// Makes a folder for the owner alone; an existing one is left as it is.
+pub(crate) fn make_folder(path: &Path) -> Result<(), DataRootError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    let made = builder.create(path);
+    made.map_err(about_io("making a state folder", path))
+}
+
+/// Makes a folder that is latchfs's own by its name: an existing one is closed to other users.
+pub(crate) fn make_private(path: &Path) -> Result<(), DataRootError> {
+    make_folder(path)?;
+    let failed = about_io("making a state folder", path);
+    let mode = fs::metadata(path).map_err(&failed)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// How long a lock is waited for. A server that just stopped may have started a program, which
+/// has all descriptors until its exec.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Locks `folder` for this process alone; `served` is what the user knows it by.
+pub(crate) fn lock_folder(folder: &Path, served: &Path) -> Result<OwnedFd, DataRootError> {
+    let lock = tree::open_root(folder).map_err(about(folder))?;
+    let end = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(lock),
+            Err(Errno::WOULDBLOCK) if Instant::now() < end => {
+                front_end::assert_may_block("the lock of a data directory");
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(Errno::WOULDBLOCK) => return Err(DataRootError::Served(served.to_owned())),
+            Err(errno) => return Err(about(folder)(StoreError::from_errno("locking", errno))),
+        }
     }
 }
 
@@ -184,11 +312,11 @@ impl OldLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::saved::{Note, Replacement};
-    use crate::file::store::root::ShareRoot;
 
-    fn shares(root: &DataRoot, account: &str) -> ShareRoot {
-        ShareRoot::open_at(&root.files_path(account), &root.state_path(account)).unwrap()
+    /// Makes what an account with one share has.
+    fn furnish(root: &DataRoot, account: &str) {
+        fs::create_dir_all(root.files_path(account).join("docs")).unwrap();
+        fs::create_dir_all(root.state_path(account).join("shares")).unwrap();
     }
 
     #[test]
@@ -197,21 +325,20 @@ mod tests {
         let path = folder.path().join("data");
         let root = DataRoot::open(&path).unwrap();
         for account in ["one", "two"] {
-            shares(&root, account).create_share("docs").unwrap();
+            furnish(&root, account);
         }
         fs::write(path.join("one/files/docs/a.txt"), "hello").unwrap();
         fs::write(path.join("notes"), "not ours").unwrap();
-        let states = SavedStates::at(root.folder());
-        let accounts = vec!["one".to_owned()];
-        states.begin(&Note { by: Replacement::Reset, accounts }).unwrap();
-        assert!(matches!(DataRoot::reset(&path), Err(RootError::Served(_))));
+        let note = root.folder().join(REPLACING);
+        std::os::unix::fs::symlink("reset of one", &note).unwrap();
+        assert!(matches!(DataRoot::reset(&path), Err(DataRootError::Served(_))));
         drop(root);
         DataRoot::reset(&path).unwrap();
-        assert_eq!(states.begun().unwrap(), None);
+        assert!(fs::symlink_metadata(note).is_err());
         assert!(!path.join("one").exists() && !path.join("two").exists());
         assert!(path.join("notes").exists());
         let root = DataRoot::open(&path).unwrap();
-        assert!(shares(&root, "one").shares().unwrap().is_empty());
+        assert!(!root.state_path("one").exists());
     }
 
     #[test]
@@ -221,12 +348,12 @@ mod tests {
         DataRoot::reset(folder.path()).unwrap();
         let precious = folder.path().join("docs");
         fs::create_dir(&precious).unwrap();
-        assert!(matches!(DataRoot::reset(folder.path()), Err(RootError::NotOurs(_))));
+        assert!(matches!(DataRoot::reset(folder.path()), Err(DataRootError::NotOurs(_))));
         assert!(precious.exists());
         // A link of that name does not make it ours.
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), folder.path().join(HIDDEN)).unwrap();
-        assert!(matches!(DataRoot::reset(folder.path()), Err(RootError::NotOurs(_))));
+        assert!(matches!(DataRoot::reset(folder.path()), Err(DataRootError::NotOurs(_))));
     }
 
     #[test]
@@ -250,7 +377,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&format).unwrap(), "2\n");
 
         let old = tempfile::tempdir().unwrap();
-        drop(ShareRoot::open(old.path()).unwrap());
+        fs::create_dir_all(old.path().join(HIDDEN).join(OldLayout::FOLDERS[0])).unwrap();
         let error = DataRoot::open(old.path()).unwrap_err().to_string();
         assert!(error.contains("made by latchfs 0.1") && error.contains("mkdir -p"), "{error}");
         assert!(!old.path().join(HIDDEN).join(FORMAT_FILE).exists());
@@ -261,7 +388,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = DataRoot::open(folder.path()).unwrap();
         fs::remove_dir_all(root.folder()).unwrap();
-        assert!(matches!(DataRoot::open(folder.path()), Err(RootError::Served(_))));
+        assert!(matches!(DataRoot::open(folder.path()), Err(DataRootError::Served(_))));
         assert!(!folder.path().join(HIDDEN).exists());
         drop(root);
         DataRoot::open(folder.path()).unwrap();
@@ -271,31 +398,13 @@ mod tests {
     fn the_data_of_another_data_directory_is_no_data_directory() {
         let folder = tempfile::tempdir().unwrap();
         let root = DataRoot::open(folder.path()).unwrap();
-        shares(&root, "one").create_share("docs").unwrap();
+        furnish(&root, "one");
         for inside in ["one", "one/files/docs/inner", ".latchfs/inner"] {
             let path = folder.path().join(inside);
             let refused = DataRoot::open(&path);
-            assert!(matches!(refused, Err(RootError::Nested { .. })), "{inside}: {refused:?}");
+            assert!(matches!(refused, Err(DataRootError::Nested { .. })), "{inside}: {refused:?}");
             assert!(!path.join(HIDDEN).exists());
         }
         DataRoot::open(&folder.path().join("beside")).unwrap();
-    }
-
-    #[test]
-    fn the_commands_in_the_message_move_the_data_of_the_first_version() {
-        let old = tempfile::tempdir().unwrap();
-        let shares_before = ShareRoot::open(old.path()).unwrap();
-        shares_before.create_share("docs").unwrap();
-        shares_before.create_share("other").unwrap();
-        fs::write(old.path().join("docs/a.txt"), "hello").unwrap();
-        drop(shares_before);
-        let message = DataRoot::open(old.path()).unwrap_err().to_string();
-        let commands: Vec<_> = message.lines().filter(|line| line.starts_with("  ")).collect();
-        let done = std::process::Command::new("sh").arg("-c").arg(commands.join("\n")).status();
-        assert!(done.unwrap().success(), "{message}");
-        let root = DataRoot::open(old.path()).unwrap();
-        assert_eq!(shares(&root, "devstoreaccount1").shares().unwrap(), ["docs", "other"]);
-        let moved = root.files_path("devstoreaccount1").join("docs/a.txt");
-        assert_eq!(fs::read_to_string(moved).unwrap(), "hello");
     }
 }

@@ -4,6 +4,9 @@
 //!   data_root  the data directory of a server: accounts, format version, lock
 //!   state      the state folder of a share or account: state that belongs to no single file
 //!   folder     a folder of small files, each replaced as a whole
+//!   part       what a service implements so that its data is saved and replaced with all other
+//!   steps      points of a save or a replacement at which tests end the process
+//!   tree       walks and removes whole directory trees
 //!   synced     syncs of database and content files
 //!   fnv        the hash in names of files that this program makes
 //!   error      the errors of the disk
@@ -15,12 +18,15 @@ pub(crate) mod error;
 pub(crate) mod fnv;
 pub(crate) mod folder;
 pub(crate) mod non_blocking;
+pub mod part;
 pub(crate) mod state;
+pub(crate) mod steps;
 pub(crate) mod synced;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod tree;
 
-pub use data_root::{DataRoot, FORMAT, OldLayout};
+pub use data_root::{DataRoot, DataRootError, FORMAT, HIDDEN, OldLayout};
 #[cfg(test)]
 pub(crate) use error::NON_BLOCKING_FREED;
 pub use error::StoreError;

@@ -167,14 +167,12 @@ impl Account {
 
     /// The Blob service, if it was ever used: opened if it is not open yet. May wait.
     pub fn used_blob(&self) -> BlobResult<Option<Arc<BlobService>>> {
-        let used = self.blob.place().is_some_and(|folder| folder.join("blob.db").exists());
-        if used { self.blob().map(Some) } else { Ok(None) }
+        if self.has_used(ServiceKind::Blob) { self.blob().map(Some) } else { Ok(None) }
     }
 
     /// The Queue service, if it was ever used: opened if it is not open yet. May wait.
     pub fn used_queue(&self) -> QueueResult<Option<&QueueService>> {
-        let used = self.queue.place().is_some_and(Path::exists);
-        if used { self.queue().map(Some) } else { Ok(None) }
+        if self.has_used(ServiceKind::Queue) { self.queue().map(Some) } else { Ok(None) }
     }
 
     /// The Table service, opened if it is not open yet. May wait.
@@ -198,12 +196,15 @@ impl Account {
         self.queue.if_open()
     }
 
-    /// Which services have a database on disk, open or not.
-    pub(crate) fn has_databases(&self) -> HasDatabases {
-        HasDatabases {
-            blob: self.blob.file().is_some_and(|folder| folder.join("blob.db").exists()),
-            queue: self.queue.file().is_some_and(Path::exists),
-            table: self.table.file().is_some_and(Path::exists),
+    /// Whether a service has data on the disk, open or not.
+    pub(crate) fn has_used(&self, service: ServiceKind) -> bool {
+        match service {
+            ServiceKind::File => true,
+            ServiceKind::Blob => {
+                self.blob.place().is_some_and(|folder| folder.join("blob.db").exists())
+            }
+            ServiceKind::Queue => self.queue.place().is_some_and(Path::exists),
+            ServiceKind::Table => self.table.place().is_some_and(Path::exists),
         }
     }
 
@@ -226,13 +227,6 @@ impl Account {
     pub fn properties(&self, service: ServiceKind) -> &ServiceProperties {
         &self.properties[&service]
     }
-}
-
-/// Which services of an account have a database on disk.
-pub(crate) struct HasDatabases {
-    pub blob: bool,
-    pub queue: bool,
-    pub table: bool,
 }
 
 fn open_properties(

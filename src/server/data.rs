@@ -14,9 +14,10 @@ use super::host::spelling;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
+use super::states;
 use crate::bench::{Controls, States};
 use crate::clock::{SystemClock, TestClock, TimeSource};
-use crate::disk::{DataRoot, StoreError};
+use crate::disk::{DataRoot, DataRootError, HIDDEN, StoreError};
 use crate::file::rules::name::is_share_name;
 use crate::file::service::shares::{ListOptions, NewShare};
 use crate::file::service::{FileOptions, FileService, FileServiceError, ShareOptions};
@@ -188,8 +189,8 @@ fn open_existing(
 /// would rule one directory.
 fn refuse_served(source: &Path) -> Result<(), StartError> {
     for above in source.ancestors() {
-        if above.join(crate::file::store::root::HIDDEN).is_dir()
-            && let Err(error @ RootError::Served(_)) = DataRoot::open(above)
+        if above.join(HIDDEN).is_dir()
+            && let Err(error @ DataRootError::Served(_)) = DataRoot::open(above)
         {
             return Err(error.into());
         }
@@ -207,11 +208,12 @@ fn open_root(
         DataRoot::reset(path).map_err(StartError::Reset)?;
     }
     make_data_directory(path)?;
-    let root = DataRoot::open(path).map_err(|error| with_cure(error.into(), path))?;
+    let root =
+        DataRoot::open(path).map_err(|error| with_cure(RootError::from(error).into(), path))?;
     if States::is_interrupted(root.folder())? {
         // Before shares are filled: they may be replaced.
         let accounts = open_accounts(options, &root, path)?;
-        States::open(root.folder(), accounts, BTreeMap::new())?.complete()?;
+        states::open(root.folder(), &accounts, BTreeMap::new())?.complete()?;
     }
     let names: BTreeSet<String> = of_first_account(options).cloned().collect();
     let first = options.listen.credentials[0].name();
@@ -236,7 +238,7 @@ fn open_root(
     notes.extend(not_served(path, &options.listen.credentials));
     let folder = root.folder().to_owned();
     let fresh = shares_after_reset(options);
-    let states = Some(States::open(&folder, Arc::clone(&accounts), fresh)?);
+    let states = Some(states::open(&folder, &accounts, fresh)?);
     let root = Some(root);
     Ok(OpenedData { accounts, states, folder, place, notes, names, root, memory })
 }
@@ -443,15 +445,16 @@ pub fn share_names(file: &FileService) -> Result<BTreeSet<String>, FileServiceEr
 
 fn with_cure(error: FileServiceError, data: &Path) -> StartError {
     match error {
-        FileServiceError::Root(RootError::Store { source: StoreError::PermissionDenied, path }) => {
-            StartError::Options(format!(
-                "{} may not be written: choose another data directory with --data, or give {} to \
-                 user {}, who runs this",
-                path.display(),
-                data.display(),
-                rustix::process::geteuid().as_raw()
-            ))
-        }
+        FileServiceError::Root(RootError::Data(DataRootError::Store {
+            source: StoreError::PermissionDenied,
+            path,
+        })) => StartError::Options(format!(
+            "{} may not be written: choose another data directory with --data, or give {} to user \
+             {}, who runs this",
+            path.display(),
+            data.display(),
+            rustix::process::geteuid().as_raw()
+        )),
         error => error.into(),
     }
 }

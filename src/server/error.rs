@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::api::control::SocketError;
+use crate::disk::DataRootError;
 use crate::file::service::FileServiceError;
 use crate::file::store::root::RootError;
 use crate::http::auth::CredentialError;
@@ -59,10 +60,13 @@ pub enum StartError {
     Options(String),
     /// The data directory cannot be used.
     #[error(transparent)]
+    Data(#[from] DataRootError),
+    /// The directory of an account's shares cannot be used.
+    #[error(transparent)]
     Root(#[from] RootError),
     /// The data directory cannot be emptied.
     #[error("--reset: {0}")]
-    Reset(#[source] RootError),
+    Reset(#[source] DataRootError),
     /// The data cannot be used.
     #[error(transparent)]
     File(#[from] FileServiceError),

@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::error::StartError;
-use crate::disk::DataRoot;
-use crate::file::store::root::HIDDEN;
+use crate::disk::{DataRoot, HIDDEN};
 
 /// The start of the name of every folder, and the source of every tmpfs that latchfs mounts.
 const NAME: &str = "latchfs-memory-";

@@ -6,6 +6,7 @@
 //!   options         the options of a server; Builder: the short form for embedding programs
 //!   running         Server: its parts, in the order they start and stop
 //!   data            the data directory, its accounts and shares
+//!   states          the parts of all data, which are saved and replaced together
 //!   memory          data in memory
 //!   container_seed  fills a container with the files of a directory
 //!   services        the services that exist
@@ -43,6 +44,7 @@ mod options;
 mod running;
 pub(crate) mod service_properties;
 mod services;
+mod states;
 mod tls;
 
 pub use crate::api::control::holds::{Hold, HoldError, HoldOptions};

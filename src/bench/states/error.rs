@@ -1,12 +1,8 @@
 //! Why the state of a server was not saved or replaced.
 
 use super::STATES_MAX;
-use crate::blob::service::BlobError;
-use crate::db::DbError;
 use crate::disk::StoreError;
-use crate::file::service::FileServiceError;
-use crate::queue::service::QueueError;
-use crate::table::service::TableError;
+use crate::disk::part::PartError;
 
 /// A saved state that cannot be restored.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -15,6 +11,12 @@ pub struct DamagedState {
     pub name: String,
     /// The file that is damaged, and how.
     pub why: String,
+}
+
+impl DamagedState {
+    pub(super) fn new(name: &str, why: &impl ToString) -> Self {
+        Self { name: name.to_owned(), why: why.to_string() }
+    }
 }
 
 /// Why the state of a server was not saved or replaced.
@@ -75,11 +77,9 @@ pub enum StateError {
         /// So many are free.
         free: u64,
     },
-    /// The shares of an account.
+    /// The data of a service.
     #[error(transparent)]
-    File(#[from] FileServiceError),
-    #[error(transparent)]
-    Database(#[from] DbError),
+    Part(#[from] PartError),
     /// The folder of the server.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -98,11 +98,9 @@ impl StateError {
     /// True if the disk is full.
     pub fn is_full(&self) -> bool {
         match self {
-            Self::Full { .. }
-            | Self::NoRoomToReset { .. }
-            | Self::Database(DbError::Full { .. }) => true,
+            Self::Full { .. } | Self::NoRoomToReset { .. } => true,
             Self::Store(error) => matches!(error, StoreError::NoSpace),
-            Self::File(error) => matches!(error.store_error(), Some(StoreError::NoSpace)),
+            Self::Part(error) => error.is_full(),
             Self::NotReset(cause) => cause.is_full(),
             _ => false,
         }
@@ -111,9 +109,7 @@ impl StateError {
     /// This error for a reset: one that `--reset` does not meet names it.
     pub(super) fn of_reset(self) -> Self {
         match self {
-            cause @ (Self::Database(_) | Self::File(_) | Self::Store(_)) => {
-                Self::NotReset(Box::new(cause))
-            }
+            cause @ (Self::Part(_) | Self::Store(_)) => Self::NotReset(Box::new(cause)),
             other => other,
         }
     }
@@ -125,32 +121,5 @@ impl StateError {
              cause and start the server again, which completes it; or start it with --reset, which \
              removes all data"
         ))
-    }
-}
-
-impl From<BlobError> for StateError {
-    fn from(error: BlobError) -> Self {
-        match error {
-            BlobError::Store(error) => error.into(),
-            other => DbError::Io(other.to_string()).into(),
-        }
-    }
-}
-
-impl From<QueueError> for StateError {
-    fn from(error: QueueError) -> Self {
-        match error {
-            QueueError::Store(error) => error.into(),
-            other @ QueueError::Denied(_) => DbError::Io(other.to_string()).into(),
-        }
-    }
-}
-
-impl From<TableError> for StateError {
-    fn from(error: TableError) -> Self {
-        match error {
-            TableError::Store(error) => error.into(),
-            other => DbError::Io(other.to_string()).into(),
-        }
     }
 }

@@ -1,116 +1,47 @@
 //! All data of all accounts replaced at once, while clients are connected and mounts are in use.
 //!
 //! Decides the order of steps. What can fail comes first where that is possible, while the old
-//! data is untouched: saved shares are copied, shares are closed, writers are held, and each
-//! database has a transaction that only waits for its commit. Then the replacement is written
+//! data is untouched: a saved state is checked, what takes long is staged, all parts are held, and
+//! each has a replacement ready that only waits to be put in place. Then the replacement is written
 //! down, so that a start after a kill completes it; and only when all parts are replaced is that
 //! note removed, and anybody served again. If a part cannot be replaced after that note, nobody is
 //! served until a start has completed it. So no request is acknowledged that a start would undo.
 
 use std::path::{Path, PathBuf};
 
-use super::databases::{Databases, HeldDatabases, saved_bytes};
-use super::save::{Manifest, account_folder};
-use super::{DamagedState, StateError, States};
-use crate::bench::saved::steps::step;
-use crate::bench::saved::{Note, Replacement, check_saved, copy_shares};
+use super::note::{Note, Replacement};
+use super::saved::account_folder;
+use super::{DamagedState, ServerData, StateError, States};
 use crate::clock::Setting;
-use crate::disk::{Durability, StoreError};
-use crate::file::service::FileServiceError;
-use crate::file::service::shares::{ReplacingShares, Untold};
-use crate::file::store::root::Layout;
-use crate::rules::service::ServiceKind;
-use crate::server::service_properties::HeldProperties;
-use crate::server::{Account, Accounts};
+use crate::disk::StoreError;
+use crate::disk::part::{HeldPart, NextData, Part};
+use crate::disk::steps::step;
 
 /// Bytes that must be free on the disk: for folders, new shares, and the last pages of databases.
 const ROOM: u64 = 1 << 20;
 
-/// The data that takes the place of all data.
-struct ReplacementData {
-    /// The saved state, if it is one.
-    state: Option<PathBuf>,
-    clock: Setting,
+/// The parts of one account, and the folders of their next data.
+struct AccountParts<'a> {
+    parts: Vec<Box<dyn Part + 'a>>,
+    saved: Option<PathBuf>,
+    scrap: PathBuf,
 }
 
-impl ReplacementData {
-    /// The folder of an account in the saved state.
-    fn of(&self, account: &Account) -> Option<PathBuf> {
-        self.state.as_ref().map(|state| account_folder(state, account.name()))
-    }
-}
-
-/// The folders of a replacement, in the trash: what is not used goes there.
-struct Folders<'a>(&'a Path);
-
-impl Folders<'_> {
-    /// Where the shares of an account go.
-    fn aside(&self, account: &Account) -> PathBuf {
-        self.0.join(&**account.name())
-    }
-
-    /// Where the shares are that take their places. No account has a dot in its name.
-    fn next(&self, account: &Account) -> PathBuf {
-        self.0.join(".next").join(&**account.name())
-    }
-}
-
-/// All services of some accounts. Requests wait, or are refused, until the value is dropped.
-struct ClosedServices<'a> {
-    held: Vec<HeldDatabases<'a>>,
-    properties: Vec<HeldProperties<'a>>,
-    shares: Vec<(&'a Account, ReplacingShares<'a>)>,
-}
-
-impl<'a> ClosedServices<'a> {
-    fn close(accounts: &[&'a Account], databases: &'a [Databases<'a>]) -> Result<Self, StateError> {
-        let owner = States::owner();
-        let mut shares = Vec::new();
-        for account in accounts {
-            shares.push((*account, account.file().begin_replacing(&owner)?));
-        }
-        step();
-        let properties = accounts.iter().flat_map(|account| hold_properties(account)).collect();
-        let held = databases.iter().map(Databases::hold).collect();
-        Ok(Self { held, properties, shares })
-    }
-
-    /// Does all that can fail and leaves the old data untouched.
-    fn prepare(&self, next: &ReplacementData, folders: &Folders<'_>) -> Result<(), StateError> {
-        for ((account, shares), held) in self.shares.iter().zip(&self.held) {
-            shares.prepare(&folders.aside(account), &folders.next(account))?;
-            held.replace(next.of(account).as_deref(), next.clock.now())?;
-            held.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Replaces the databases, and the directories of shares.
-    fn replace(&self, folders: &Folders<'_>) -> Result<(), StateError> {
-        for held in &self.held {
-            held.commit()?;
-        }
-        for (account, shares) in &self.shares {
-            shares.set_aside(&folders.aside(account))?;
-            shares.put_in_place(&folders.next(account))?;
-        }
-        step();
-        Ok(())
-    }
-}
+/// A part that is held, with its next data.
+type Held<'a> = (Box<dyn HeldPart + 'a>, NextData<'a>);
 
 /// Has no request acknowledged any more when it is dropped before the replacement is complete, by a
-/// panic too. To be dropped before what is closed: requests that waited find out.
-pub(super) struct Halt<'a> {
-    pub(super) accounts: &'a Accounts,
-    pub(super) complete: bool,
+/// panic too. To be dropped before what is held: requests that waited find out.
+struct Halt<'a> {
+    data: &'a dyn ServerData,
+    complete: bool,
 }
 
 impl Halt<'_> {
     fn because(self, cause: &StateError) -> StateError {
         let error = StateError::half_done(cause.to_string().trim_end_matches('.'));
         log::error!("{error}");
-        self.accounts.halt(error.to_string());
+        self.data.halt(error.to_string());
         error
     }
 }
@@ -118,139 +49,222 @@ impl Halt<'_> {
 impl Drop for Halt<'_> {
     fn drop(&mut self) {
         if !self.complete {
-            self.accounts.halt(StateError::half_done("it panicked").to_string());
+            self.data.halt(StateError::half_done("it panicked").to_string());
         }
     }
 }
 
 impl States {
-    /// Replaces everything in the accounts of the note. Returns the followers of shares, who are to
-    /// be told with no lock held.
-    pub(super) fn replace_all(&self, note: &Note) -> Result<Vec<Untold>, StateError> {
-        let next = self.next(&note.by)?;
-        let accounts = note.accounts.iter().filter_map(|name| self.accounts.get(name));
-        let accounts: Vec<&Account> = accounts.map(|account| &**account).collect();
-        let mut databases = Vec::new();
-        for account in &accounts {
-            databases.push(Databases::open(account, next.of(account).as_deref())?);
-        }
+    /// Replaces everything in the accounts of the note.
+    pub(super) fn replace(&self, note: &Note) -> Result<(), StateError> {
+        let _replacing = self.alone()?;
+        let (state, clock) = self.next(&note.by)?;
         let scrap = self.trash.scrap()?;
-        let folders = Folders(scrap.path());
-        for account in &accounts {
-            if let Some(saved) = next.of(account) {
-                let layout = Layout { files: &saved.join("files"), state: &saved };
-                copy_shares(layout, &folders.next(account)).map_err(FileServiceError::Snapshot)?;
-                step();
-            }
+        let mut accounts = Vec::new();
+        for account in &note.accounts {
+            let saved = state.as_deref().map(|state| account_folder(state, account));
+            let parts = self.data.parts(account, saved.as_deref())?;
+            accounts.push(AccountParts { parts, saved, scrap: scrap.path().join(account) });
         }
-        self.check_room(&next, &accounts)?;
-        let mut closed = ClosedServices::close(&accounts, &databases)?;
-        closed.prepare(&next, &folders)?;
+        self.stage(&note.by, &accounts, clock)?;
+        self.check_room(&accounts)?;
+        self.replace_parts(note, &accounts, clock)?;
+        // With nothing held: a mount has the kernel look names up.
+        for part in accounts.iter().flat_map(|account| &account.parts) {
+            part.replaced();
+        }
+        Ok(())
+    }
+
+    fn replace_parts(
+        &self,
+        note: &Note,
+        accounts: &[AccountParts<'_>],
+        clock: Setting,
+    ) -> Result<(), StateError> {
+        let mut held = Vec::new();
+        for (part, next) in each_part(accounts, clock) {
+            held.push((part.hold()?, next));
+        }
+        step();
+        for (part, next) in &mut held {
+            part.prepare(next)?;
+        }
         step();
         self.saved.begin(note)?;
-        let mut halt = Halt { accounts: &self.accounts, complete: false };
-        for (_, shares) in &mut closed.shares {
-            shares.end();
+        let mut halt = Halt { data: &*self.data, complete: false };
+        for (part, _) in &mut held {
+            part.end();
         }
-        match self.put_in_force(&next, &closed, &folders) {
-            Ok(untold) => {
+        match self.put_in_force(&mut held, clock) {
+            Ok(()) => {
                 halt.complete = true;
-                Ok(untold)
+                Ok(())
             }
             Err(cause) => Err(halt.because(&cause)),
         }
     }
 
     /// Replaces the data, and removes the note when that is done.
-    fn put_in_force(
-        &self,
-        next: &ReplacementData,
-        closed: &ClosedServices<'_>,
-        folders: &Folders<'_>,
-    ) -> Result<Vec<Untold>, StateError> {
-        let durability = self.durability();
+    fn put_in_force(&self, held: &mut [Held<'_>], clock: Setting) -> Result<(), StateError> {
+        let durability = self.data.durability();
         self.saved.settle(durability)?;
-        closed.replace(folders)?;
-        self.accounts.controls().clock.set(next.clock);
-        for properties in &closed.properties {
-            properties.reload()?;
+        for (part, next) in &mut *held {
+            part.replace(next)?;
+            step();
         }
-        for held in &closed.held {
-            held.replaced();
+        self.controls.clock.set(clock);
+        for (part, next) in held {
+            part.resume(next)?;
         }
-        let shares = closed.shares.iter();
-        let untold = shares.map(|(account, shares)| self.serve(next, account, shares));
-        let untold = untold.collect::<Result<_, _>>()?;
         step();
-        self.saved.end(durability)?;
-        Ok(untold)
+        Ok(self.saved.end(durability)?)
     }
 
-    /// The data that the replacement puts in place. A saved state is checked as a whole, while
-    /// nothing is replaced yet.
-    fn next(&self, by: &Replacement) -> Result<ReplacementData, StateError> {
-        let Replacement::Restore(name) = by else {
-            return Ok(ReplacementData { state: None, clock: Setting::default() });
-        };
+    /// The saved state, if there is one, and how the clock goes then. Refuses a state that lost a
+    /// part.
+    fn next(&self, by: &Replacement) -> Result<(Option<PathBuf>, Setting), StateError> {
+        let Replacement::Restore(name) = by else { return Ok((None, Setting::default())) };
         let state = self.saved.path(name).ok_or_else(|| StateError::NotFound(name.clone()))?;
-        let damaged =
-            |error: StoreError| DamagedState { name: name.clone(), why: error.to_string() };
-        let manifest: Manifest = self.saved.manifest(&state).map_err(damaged)?;
-        for account in &manifest.accounts {
-            if self.accounts.get(account).is_none() {
-                let (name, account) = (name.clone(), account.clone());
-                return Err(StateError::NoAccount { name, account });
+        let manifest = self.saved.manifest(&state);
+        let manifest = manifest.map_err(|error| DamagedState::new(name, &error))?;
+        let served = self.data.accounts();
+        if let Some(account) = manifest.accounts.iter().find(|name| !served.contains(name)) {
+            let (name, account) = (name.clone(), account.clone());
+            return Err(StateError::NoAccount { name, account });
+        }
+        for (account, parts) in &manifest.parts {
+            let folder = account_folder(&state, account);
+            if let Some(lost) = parts.iter().map(|part| folder.join(part)).find(|it| !it.exists()) {
+                return Err(DamagedState::new(name, &StoreError::missing(&lost)).into());
             }
         }
-        for account in &manifest.accounts {
-            let parts = manifest.parts.get(account).map_or(&[][..], Vec::as_slice);
-            check_saved(&account_folder(&state, account), parts).map_err(damaged)?;
+        Ok((Some(state), manifest.clock))
+    }
+
+    /// Checks the saved state as a whole, then does what takes long. Nothing is replaced yet.
+    fn stage(
+        &self,
+        by: &Replacement,
+        accounts: &[AccountParts<'_>],
+        clock: Setting,
+    ) -> Result<(), StateError> {
+        for (part, next) in each_part(accounts, clock) {
+            if let (Some(saved), Replacement::Restore(name)) = (next.saved, by) {
+                part.check(saved).map_err(|error| DamagedState::new(name, &error))?;
+            }
         }
-        Ok(ReplacementData { state: Some(state), clock: manifest.clock })
+        for (part, next) in each_part(accounts, clock) {
+            part.stage(&next)?;
+        }
+        Ok(())
     }
 
     /// Refuses what does not fit on the disk. The rows of a restored state are written to the log,
-    /// and then to the database; its shares are copied already.
-    fn check_room(&self, next: &ReplacementData, accounts: &[&Account]) -> Result<(), StateError> {
-        let folders = accounts.iter().filter_map(|account| next.of(account));
-        let databases: u64 = folders.map(|folder| saved_bytes(&folder)).sum();
+    /// and then to the database; its shares are staged already.
+    fn check_room(&self, accounts: &[AccountParts<'_>]) -> Result<(), StateError> {
+        let saved: Vec<_> =
+            accounts.iter().filter_map(|account| account.saved.as_deref()).collect();
+        let databases: u64 = saved.iter().map(|folder| bytes_of_files(folder)).sum();
         let needed = databases.saturating_mul(2).saturating_add(ROOM);
         match self.saved.free() {
-            Some(free) if free < needed && next.state.is_none() => {
+            Some(free) if free < needed && saved.is_empty() => {
                 Err(StateError::NoRoomToReset { needed, free })
             }
             Some(free) if free < needed => Err(StateError::Full { needed, free }),
             _ => Ok(()),
         }
     }
-
-    /// Whether the replacement is on the disk before it is answered. In any case it survives the
-    /// end of the process.
-    fn durability(&self) -> Durability {
-        if self.accounts.first().file().options().share.sync_always {
-            Durability::Synced
-        } else {
-            Durability::Cached
-        }
-    }
-
-    /// A restored state has its own shares; an empty one those of a start, and those that are
-    /// mounted.
-    fn serve(
-        &self,
-        next: &ReplacementData,
-        account: &Account,
-        shares: &ReplacingShares<'_>,
-    ) -> Result<Untold, StateError> {
-        let mut wanted = self.shares.get(&**account.name()).cloned().unwrap_or_default();
-        wanted.extend(account.file().followed_names());
-        if next.state.is_some() {
-            wanted.clear();
-        }
-        Ok(shares.serve(&wanted)?)
-    }
 }
 
-fn hold_properties(account: &Account) -> impl Iterator<Item = HeldProperties<'_>> {
-    ServiceKind::ALL.into_iter().map(|kind| account.properties(kind).hold())
+/// All parts in the order in which they are held, with their next data.
+fn each_part<'a>(
+    accounts: &'a [AccountParts<'_>],
+    clock: Setting,
+) -> impl Iterator<Item = (&'a dyn Part, NextData<'a>)> {
+    accounts.iter().flat_map(move |AccountParts { parts, saved, scrap }| {
+        let next = NextData { saved: saved.as_deref(), scrap, now: clock.now() };
+        parts.iter().map(move |part| (&**part, next))
+    })
+}
+
+/// The length of the databases in the folder of an account in a saved state.
+fn bytes_of_files(folder: &Path) -> u64 {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.is_file());
+    files.map(|meta| meta.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, OnceLock};
+
+    use super::*;
+    use crate::bench::Controls;
+    use crate::disk::Durability;
+    use crate::disk::part::{PartError, SavingPart};
+
+    /// The data of a server whose one part panics when it is replaced.
+    #[derive(Default)]
+    struct Panics(OnceLock<String>);
+
+    impl ServerData for Panics {
+        fn accounts(&self) -> Vec<String> {
+            vec!["one".to_owned()]
+        }
+
+        fn parts(&self, _: &str, _: Option<&Path>) -> Result<Vec<Box<dyn Part + '_>>, PartError> {
+            Ok(vec![Box::new(Self::default())])
+        }
+
+        fn durability(&self) -> Durability {
+            Durability::Cached
+        }
+
+        fn halt(&self, why: String) {
+            self.0.set(why).unwrap();
+        }
+
+        fn halted(&self) -> Option<&str> {
+            self.0.get().map(String::as_str)
+        }
+    }
+
+    impl Part for Panics {
+        fn hold(&self) -> Result<Box<dyn HeldPart + '_>, PartError> {
+            Ok(Box::new(Self::default()))
+        }
+
+        fn save(&self, _: &Path) -> Result<Box<dyn SavingPart + '_>, PartError> {
+            unreachable!("nothing is saved")
+        }
+    }
+
+    impl HeldPart for Panics {
+        fn prepare(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
+            Ok(())
+        }
+
+        fn replace(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
+            panic!("half way")
+        }
+
+        fn resume(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_half_way_ends_all_service_and_leaves_the_note() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = Arc::new(Panics::default());
+        let served: Arc<dyn ServerData> = Arc::<Panics>::clone(&data);
+        let states = States::open(folder.path(), served, Arc::new(Controls::default())).unwrap();
+        let panicked = std::thread::scope(|scope| scope.spawn(|| states.reset()).join());
+        assert!(panicked.is_err());
+        let why = data.halted().unwrap();
+        assert!(why.contains("panicked"), "{why}");
+        assert_eq!(states.save("a").unwrap_err().to_string(), why);
+        assert!(States::is_interrupted(folder.path()).unwrap());
+    }
 }

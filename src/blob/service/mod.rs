@@ -17,7 +17,7 @@
 //!   retention    the retention of deleted blobs
 //!   history      recent changes, and what is known of one blob
 //!   sweeper      removes what is kept no longer; filling: new containers at the start
-//!   replace      all blobs at once, by a reset or a restore
+//!   replace      all blobs at once: saved, or replaced by a reset or a restore
 //! ```
 
 mod access;
@@ -64,6 +64,7 @@ pub use list::{
 pub use pages::{PageChange, PageQuery, Paged, PutPages};
 pub use put::{Admitted, BodyShape, NewBlob, WrittenBlob};
 pub use read::{Blob, BlobContent, OpenedBlob};
+pub(crate) use replace::BlobsPart;
 pub use retention::Retention;
 pub use states::{DeleteBlob, DeletedBlob};
 

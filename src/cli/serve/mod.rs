@@ -44,8 +44,8 @@ use super::logs::LogFormat;
 use super::out::{self, Paint};
 use super::progress::Moving;
 use crate::api::control::SOCKET_NAME;
+use crate::disk::HIDDEN;
 use crate::file::service::shares::Control;
-use crate::file::store::root::HIDDEN;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};
 use azurite::Azurite;
 #[cfg(test)]

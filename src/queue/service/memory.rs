@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::clock::{Present, TimeSource};
 use crate::db::DbError;
+use crate::db::counted::CountingMemory;
 use crate::journal::{AccountJournal, History};
 use crate::queue::rules::{Absence, MessageId, QueueDenial, Tick};
 use crate::queue::store::QueueRows;
@@ -154,22 +155,6 @@ impl QueueMemory {
         self.last.lock().expect(POISON).now.max(Tick::of(self.present.of(now)))
     }
 
-    /// All rows were replaced by those of changes up to `saved`, and the clock may have been set
-    /// back: time starts again where the clock is. Changes, which make receipts, go on after the
-    /// last one. The ceiling that is committed is not below `saved`.
-    pub fn replaced(&self, clock: &Arc<dyn TimeSource>, saved: Tick) {
-        self.present.set_back(clock);
-        {
-            let mut last = self.last.lock().expect(POISON);
-            *last = Moments { now: Tick::default(), change: last.change.max(saved) };
-        }
-        self.ceiling_is_saved(saved);
-        self.last_seq.lock().expect(POISON).is_highest = false;
-        self.ends.lock().expect(POISON).clear();
-        self.history.clear();
-        self.bell.ring();
-    }
-
     /// Remembers who ended something.
     pub fn note(&self, ended: EndedObject, by: Writer) {
         let mut ends = self.ends.lock().expect(POISON);
@@ -202,6 +187,27 @@ impl QueueMemory {
             Some((_, by)) => Absence::Ended { by: by.clone(), now },
             None => Absence::Unknown,
         }
+    }
+}
+
+impl CountingMemory<Tick> for QueueMemory {
+    fn last_count(&self) -> Tick {
+        self.last_change()
+    }
+
+    /// Time starts again where the clock is. Changes, which make receipts, go on after the last
+    /// one. The ceiling that is committed is not below `saved`.
+    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>, saved: Tick) {
+        self.present.set_back(clock);
+        {
+            let mut last = self.last.lock().expect(POISON);
+            *last = Moments { now: Tick::default(), change: last.change.max(saved) };
+        }
+        self.ceiling_is_saved(saved);
+        self.last_seq.lock().expect(POISON).is_highest = false;
+        self.ends.lock().expect(POISON).clear();
+        self.history.clear();
+        self.bell.ring();
     }
 }
 

@@ -8,16 +8,15 @@
 //!   queues       create, delete, list; metadata, stored access policies
 //!   messages     put, get, peek, update, delete, clear
 //!   why          recent changes; who has a message, and until when
-//!   memory       strictly rising moments; which requests ended what lately
+//!   memory       strictly rising moments; which requests ended what lately; what a reset or a
+//!                restore does to both
 //!   sweeper      removes what is expired or was dropped
-//!   replace      all queues at once, by a reset or a restore
 //! ```
 
 mod error;
 mod memory;
 mod messages;
 mod queues;
-mod replace;
 mod sweeper;
 #[cfg(test)]
 mod tests;

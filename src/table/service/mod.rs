@@ -13,14 +13,12 @@
 //!   ticker        strictly rising timestamps, which are ETags too
 //!   history       recent changes; why: what is known of an entity
 //!   sweeper       removes what deleted tables left
-//!   replace       all tables at once, by a reset or a restore
 //! ```
 
 mod entities;
 mod error;
 mod history;
 mod query;
-mod replace;
 mod settings;
 mod sweeper;
 mod tables;
@@ -44,7 +42,8 @@ pub use crate::db::{DbError, SyncMode};
 pub use crate::table::store::{EntityRef, StoredEntity};
 
 use self::ticker::Ticker;
-use crate::clock::Present;
+use crate::clock::{Present, TimeSource};
+use crate::db::counted::CountingMemory;
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory, Store as _};
 use crate::journal::{AccountJournal, Change, History};
@@ -136,6 +135,20 @@ impl ServiceMemory for TableMemory {
         if dropped {
             self.bell.ring();
         }
+    }
+}
+
+impl CountingMemory<Ticks> for TableMemory {
+    fn last_count(&self) -> Ticks {
+        self.ticker.latest()
+    }
+
+    /// Timestamps, which are `ETag`s, go on above all before.
+    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>, last: Ticks) {
+        self.ticker.raise(last);
+        self.present.set_back(clock);
+        self.history.clear();
+        self.bell.ring();
     }
 }
 

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchfs::clock::ManualClock;
+use latchfs::disk::DataRootError;
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
@@ -66,7 +67,9 @@ impl Setup {
         let end = Instant::now() + Duration::from_secs(20);
         loop {
             match self.try_open() {
-                Err(FileServiceError::Root(RootError::Served(_))) if Instant::now() < end => {
+                Err(FileServiceError::Root(RootError::Data(DataRootError::Served(_))))
+                    if Instant::now() < end =>
+                {
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 opened => return opened.unwrap(),

@@ -3,7 +3,7 @@
 //! A refusal is an answer; a store error means that no answer can be given. Each refusal is named
 //! like its documented code; statuses and spellings are decided by REST.
 
-use crate::disk::StoreError;
+use crate::disk::{DataRootError, StoreError};
 use crate::file::rules::FileNameError;
 use crate::file::store::root::RootError;
 use crate::file::store::share::{SNAPSHOTS_MAX, SnapshotError};
@@ -145,7 +145,7 @@ impl FileServiceError {
     pub fn store_error(&self) -> Option<&StoreError> {
         match self {
             Self::Store(error)
-            | Self::Root(RootError::Store { source: error, .. })
+            | Self::Root(RootError::Data(DataRootError::Store { source: error, .. }))
             | Self::Snapshot(
                 SnapshotError::Store(error) | SnapshotError::Entry { source: error, .. },
             ) => Some(error),
@@ -166,10 +166,9 @@ impl FileServiceError {
 impl From<RootError> for FileServiceError {
     fn from(error: RootError) -> Self {
         Self::Denied(match error {
-            RootError::Store { source: StoreError::NotFound, .. } | RootError::Version(_) => {
-                ShareDenial::ShareNotFound
-            }
-            RootError::Store { source: StoreError::AlreadyExists, .. } => {
+            RootError::Data(DataRootError::Store { source: StoreError::NotFound, .. })
+            | RootError::Version(_) => ShareDenial::ShareNotFound,
+            RootError::Data(DataRootError::Store { source: StoreError::AlreadyExists, .. }) => {
                 ShareDenial::ShareAlreadyExists
             }
             other => return Self::Root(other),

@@ -43,7 +43,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 pub use error::{FileServiceError, FileServiceResult, ShareDenial};
-pub(crate) use followed::Untold;
 pub use followed::{Followed, Follower};
 pub use lifecycle::DeleteShareSnapshots;
 pub use list::{LIST_MAX, ListOptions, ShareDeletion, ShareInfo, SharePage};
@@ -55,7 +54,7 @@ pub use properties::{
     AccessTier, NewShare, Protocol, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX, ShareChanges,
     ShareProperties, ShareTag, ShareVersion,
 };
-pub(crate) use replace::ReplacingShares;
+pub(crate) use replace::SharesPart;
 pub use served::LeaseView;
 pub use view::{EarlierFile, SnapshotFile, SnapshotView};
 

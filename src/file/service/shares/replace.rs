@@ -1,12 +1,14 @@
-//! All shares at once: moved aside by a reset or a restore, so that others take their places.
+//! All shares at once: saved, and moved aside by a reset or a restore, so that others take their
+//! places.
 //!
 //! Decides how the shares that were served end: requests under way are waited for, handles are
 //! closed by force, later requests are refused with "try again", and nothing more is written where
-//! the next shares are. When that happens, and what comes next, is decided in
-//! [`crate::bench::states`].
+//! the next shares are. When that happens is decided in `bench/states`; what belongs to the shares
+//! on the disk, in [`crate::file::store::root`].
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, TryLockError};
 
 use super::error::{FileServiceError, FileServiceResult};
@@ -14,21 +16,39 @@ use super::followed::Untold;
 use super::properties::NewShare;
 use super::served::Served;
 use super::{FileService, POISON, ShareSlot, ticks_of};
-use crate::bench::saved::copy_shares;
-use crate::disk::Durability;
 use crate::disk::non_blocking::check_may_wait;
-use crate::file::store::root::ShareRoot;
-use crate::rules::Owner;
+use crate::disk::part::{HeldPart, NextData, Part, PartError, SavingPart};
+use crate::disk::steps::step;
+use crate::disk::{Durability, StoreError};
+use crate::file::store::root::{ShareRoot, saved};
+use crate::rules::{Client, Owner};
 use crate::sync::{Ordering, RwLockReadGuard, RwLockWriteGuard};
 
-/// All shares of an account, closed. Dropped before [`ReplacingShares::end`], they are served
-/// again.
-pub(crate) struct ReplacingShares<'a> {
+/// The session number of a reset or a restore, in the log of events.
+const SESSION: u64 = 1 << 41;
+
+/// All shares of an account.
+pub(crate) struct SharesPart<'a> {
     service: &'a FileService,
+    /// The shares that exist after a reset, beside those that are mounted.
+    after_reset: BTreeSet<String>,
+    /// The followers of shares that were replaced.
+    untold: Cell<Option<Untold>>,
+}
+
+/// All shares of an account, closed. Dropped before [`HeldPart::end`], they are served again.
+struct ReplacingShares<'a> {
+    part: &'a SharesPart<'a>,
     root: &'a ShareRoot,
     old: Vec<Arc<Served>>,
     ended: bool,
     _alone: RwLockWriteGuard<'a, ()>,
+}
+
+/// Shares are copied while programs write, as a snapshot is: they are not of one moment.
+struct SavingShares<'a> {
+    service: &'a FileService,
+    folder: PathBuf,
 }
 
 impl FileService {
@@ -44,25 +64,24 @@ impl FileService {
             Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
         }
     }
+}
 
-    /// Copies all shares to the folder `to`, with all that belongs to them. Meanwhile none is made,
-    /// deleted or restored, and no snapshot is taken.
-    pub(crate) fn save_shares(&self, to: &Path) -> FileServiceResult<()> {
-        let root = self.root()?;
-        let _alone = self.replacing.write().expect(POISON);
-        copy_shares(root.layout(), to).map_err(FileServiceError::Snapshot)
+impl<'a> SharesPart<'a> {
+    pub(crate) fn new(service: &'a FileService, after_reset: BTreeSet<String>) -> Self {
+        Self { service, after_reset, untold: Cell::default() }
     }
 
     /// Closes all shares. May wait for a snapshot that is being taken.
-    pub(crate) fn begin_replacing(&self, who: &Owner) -> FileServiceResult<ReplacingShares<'_>> {
-        let root = self.root()?;
-        let alone = self.replacing.write().expect(POISON);
-        let served = self.slots().values().filter_map(ShareSlot::served).collect();
+    fn close(&self) -> FileServiceResult<ReplacingShares<'_>> {
+        let client = Client { session: SESSION, name: "a reset or a restore".to_owned() };
+        let who = Owner { client: Arc::new(client), pid: std::process::id(), program: None };
+        let (service, root) = (self.service, self.service.root()?);
+        let alone = service.replacing.write().expect(POISON);
+        let served: Vec<_> = service.slots().values().filter_map(ShareSlot::served).collect();
         let mut replacing =
-            ReplacingShares { service: self, root, old: Vec::new(), ended: false, _alone: alone };
-        let served: Vec<Arc<Served>> = served;
+            ReplacingShares { part: self, root, old: Vec::new(), ended: false, _alone: alone };
         for served in served {
-            let begun = served.share.begin_replacing(who);
+            let begun = served.share.begin_replacing(&who);
             begun.map_err(|source| FileServiceError::Share {
                 what: format!("closing {}", served.share.name()),
                 source,
@@ -73,34 +92,57 @@ impl FileService {
     }
 }
 
-impl ReplacingShares<'_> {
-    /// Does all that can fail and changes nothing: the shares will be moved into the folder
-    /// `aside`, and those of the folder `next` will take their places.
-    pub(crate) fn prepare(&self, aside: &Path, next: &Path) -> FileServiceResult<()> {
-        Ok(self.root.prepare_replacing(aside, next)?)
+impl Part for SharesPart<'_> {
+    fn check(&self, saved: &Path) -> Result<(), PartError> {
+        Ok(saved::check_saved(saved)?)
     }
 
-    /// The shares are not served again, whatever happens.
-    pub(crate) fn end(&mut self) {
-        self.ended = true;
-        for served in &self.old {
-            served.share.end_replaced();
-        }
-    }
-
-    /// Moves the shares into the folder `aside`.
-    pub(crate) fn set_aside(&self, aside: &Path) -> FileServiceResult<()> {
-        self.keep_stamps();
-        self.root.set_aside(aside)?;
-        let floor = self.root.epoch_floor()?;
-        self.service.epoch_floor.store(floor.into(), Ordering::Relaxed);
+    fn stage(&self, next: &NextData<'_>) -> Result<(), PartError> {
+        let Some(folder) = next.saved else { return Ok(()) };
+        saved::copy_saved(folder, &coming(next)).map_err(FileServiceError::Snapshot)?;
+        step();
         Ok(())
     }
 
+    fn hold(&self) -> Result<Box<dyn HeldPart + '_>, PartError> {
+        Ok(Box::new(self.close()?))
+    }
+
+    fn replaced(&self) {
+        if let Some(untold) = self.untold.take() {
+            untold.tell();
+        }
+    }
+
+    fn save(&self, folder: &Path) -> Result<Box<dyn SavingPart + '_>, PartError> {
+        Ok(Box::new(SavingShares { service: self.service, folder: folder.to_owned() }))
+    }
+}
+
+impl SavingPart for SavingShares<'_> {
+    /// Meanwhile no share is made, deleted or restored, and no snapshot is taken.
+    fn finish(self: Box<Self>) -> Result<Vec<String>, PartError> {
+        let root = self.service.root()?;
+        let _alone = self.service.replacing.write().expect(POISON);
+        Ok(root.save(&self.folder).map_err(FileServiceError::Snapshot)?)
+    }
+}
+
+/// Where replaced shares go.
+fn aside(next: &NextData<'_>) -> PathBuf {
+    next.scrap.join("old")
+}
+
+/// Where the shares are that take their places.
+fn coming(next: &NextData<'_>) -> PathBuf {
+    next.scrap.join("new")
+}
+
+impl ReplacingShares<'_> {
     /// The stamps of these shares, which an earlier process may have given out, do not come again
     /// when the clock is set back with all data.
     fn keep_stamps(&self) {
-        let FileService { tags, snapshot_stamps, deleted, .. } = self.service;
+        let FileService { tags, snapshot_stamps, deleted, .. } = self.part.service;
         for served in &self.old {
             let kept = served.lock();
             kept.own.properties.tag.note_in(tags);
@@ -115,15 +157,10 @@ impl ReplacingShares<'_> {
         snapshot_stamps.clock_is_set();
     }
 
-    /// Puts the shares in the folder `from` in their places.
-    pub(crate) fn put_in_place(&self, from: &Path) -> FileServiceResult<()> {
-        Ok(self.root.put_in_place(from)?)
-    }
-
     /// Serves the shares whose directories are there by now, and makes those of `wanted` that are
     /// missing. What is written is not synced.
-    pub(crate) fn serve(&self, wanted: &BTreeSet<String>) -> FileServiceResult<Untold> {
-        let service = self.service;
+    fn serve(&self, wanted: &BTreeSet<String>) -> FileServiceResult<Untold> {
+        let service = self.part.service;
         let mut there: BTreeSet<_> = self.root.shares()?.into_iter().collect();
         let mut next = Vec::new();
         for name in wanted.union(&there.clone()) {
@@ -152,6 +189,41 @@ impl ReplacingShares<'_> {
     }
 }
 
+impl HeldPart for ReplacingShares<'_> {
+    fn prepare(&mut self, next: &NextData<'_>) -> Result<(), PartError> {
+        let prepared = self.root.prepare_replacing(&aside(next), &coming(next));
+        Ok(prepared.map_err(FileServiceError::from)?)
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        for served in &self.old {
+            served.share.end_replaced();
+        }
+    }
+
+    fn replace(&mut self, next: &NextData<'_>) -> Result<(), PartError> {
+        self.keep_stamps();
+        let replaced = self.root.set_aside(&aside(next));
+        let floor = replaced.and_then(|()| self.root.epoch_floor());
+        let floor = floor.map_err(FileServiceError::from)?;
+        self.part.service.epoch_floor.store(floor.into(), Ordering::Relaxed);
+        Ok(self.root.put_in_place(&coming(next)).map_err(FileServiceError::from)?)
+    }
+
+    /// A restored state has its own shares; an empty one those of a start, and those that are
+    /// mounted.
+    fn resume(&mut self, next: &NextData<'_>) -> Result<(), PartError> {
+        let mut wanted = BTreeSet::new();
+        if next.saved.is_none() {
+            wanted.clone_from(&self.part.after_reset);
+            wanted.extend(self.part.service.followed_names());
+        }
+        self.part.untold.set(Some(self.serve(&wanted)?));
+        Ok(())
+    }
+}
+
 impl Drop for ReplacingShares<'_> {
     fn drop(&mut self) {
         if !self.ended {
@@ -159,5 +231,11 @@ impl Drop for ReplacingShares<'_> {
                 served.share.serve_again();
             }
         }
+    }
+}
+
+impl From<FileServiceError> for PartError {
+    fn from(error: FileServiceError) -> Self {
+        Self::new(&error, matches!(error.store_error(), Some(StoreError::NoSpace)))
     }
 }

@@ -14,25 +14,16 @@ use super::{
     DELETED, RootError, SERVICES, SHARES, SNAPSHOTS, ShareRoot, about, about_io, lock,
     make_private, names,
 };
-use crate::bench::saved::steps::step;
 use crate::disk::error::StoreError;
 use crate::disk::folder::Durability;
 use crate::disk::state::{keep_epoch_in, last_epoch_in};
-
-/// Where the shares of an account are, with what belongs to them.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout<'a> {
-    /// The directories of shares.
-    pub files: &'a Path,
-    /// The folder with the parts of [`STATE_PARTS`].
-    pub state: &'a Path,
-}
+use crate::disk::steps::step;
 
 /// The folders of an account that hold the state of its shares beside the shares' directories.
-pub(crate) const STATE_PARTS: [&str; 4] = [SHARES, SNAPSHOTS, DELETED, SERVICES];
+pub(super) const STATE_PARTS: [&str; 4] = [SHARES, SNAPSHOTS, DELETED, SERVICES];
 
 /// Where the directories of shares go in the folder that takes them.
-pub(crate) const FILES: &str = "files";
+pub(super) const FILES: &str = "files";
 
 impl ShareRoot {
     /// Does all of [`ShareRoot::set_aside`] and [`ShareRoot::put_in_place`] that can be done while
@@ -71,11 +62,6 @@ impl ShareRoot {
             step();
         }
         Ok(())
-    }
-
-    /// Where the shares are, for a copy.
-    pub fn layout(&self) -> Layout<'_> {
-        Layout { files: &self.root, state: &self.state }
     }
 
     /// Puts shares with all that belongs to them in their places, which [`ShareRoot::set_aside`]

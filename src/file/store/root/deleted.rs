@@ -253,7 +253,7 @@ fn write_synced(path: &Path, text: &str) -> Result<(), RootError> {
 }
 
 /// When the share in the folder `entry` was deleted.
-pub(crate) fn deleted_at(entry: &Path) -> Result<Timestamp, StoreError> {
+pub(super) fn deleted_at(entry: &Path) -> Result<Timestamp, StoreError> {
     let path = entry.join(WHEN);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {

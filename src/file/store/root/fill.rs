@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use super::{RootError, ShareRoot, about, about_io, lock, sync};
+use crate::disk::tree;
 use crate::file::store::share::clone::{CloneProgress, Control};
 use crate::file::store::share::snapshot::{Snapshots, lies_within};
-use crate::file::store::share::tree;
 use crate::rules::Timestamp;
 
 /// Where a share is put together before it has its place.
@@ -60,7 +60,7 @@ fn is_empty(path: &Path) -> Result<bool, RootError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::store::root::HIDDEN;
+    use crate::disk::HIDDEN;
 
     /// A folder, and where a data root would be in it.
     fn root() -> (tempfile::TempDir, std::path::PathBuf) {

@@ -10,13 +10,14 @@
 //! ```
 //!
 //! Decides where things are, that one server alone serves a state folder, how a share is deleted
-//! and restored as a whole (in `deleted`), how a start fills a share (in `fill`), and how all
-//! shares are moved aside (in `aside`). Where the two folders of an account are is decided by
-//! [`crate::disk::DataRoot`].
+//! and restored as a whole (in `deleted`), how a start fills a share (in `fill`), how all shares
+//! are moved aside (in `aside`), and how they are copied to a saved state and back (in `saved`).
+//! Where the two folders of an account are is decided by [`crate::disk::DataRoot`].
 
 pub(crate) mod aside;
 mod deleted;
 mod fill;
+pub(crate) mod saved;
 mod single;
 #[cfg(test)]
 mod tests;
@@ -24,41 +25,30 @@ mod tests;
 use std::collections::HashSet;
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
-
-pub use aside::Layout;
 pub use deleted::DeletedShare;
-pub(crate) use deleted::deleted_at;
 pub use single::SingleShare;
 
 use super::share::snapshot::{SnapshotError, Snapshots};
-use super::share::tree;
-use crate::disk::data_root::OldLayout;
+use crate::disk::data_root::{self, lock_folder, make_folder, make_private};
 use crate::disk::error::StoreError;
 use crate::disk::folder::{Durability, make_all};
+use crate::disk::{DataRootError, HIDDEN, tree};
 use crate::file::rules::name::is_share_name;
 use crate::sync::front_end;
 
-/// The name of our folder in a data directory. No share and no account can have this name.
-pub const HIDDEN: &str = ".latchfs";
-pub(crate) const SHARES: &str = "shares";
-pub(crate) const SNAPSHOTS: &str = "snapshots";
-pub(crate) const DELETED: &str = "deleted";
-pub(crate) const SERVICES: &str = "services";
+const SHARES: &str = "shares";
+const SNAPSHOTS: &str = "snapshots";
+const DELETED: &str = "deleted";
+const SERVICES: &str = "services";
 
 /// Errors of a data root, or of a share in it.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// Another process holds the root.
-    #[error("{} is served by another latchfs: stop it, or choose another directory", .0.display())]
-    Served(PathBuf),
+    #[error(transparent)]
+    Data(#[from] DataRootError),
     /// No share could have that name.
     #[error("share name '{0}': expected 3 to 63 lower-case letters, digits and single hyphens")]
     ShareName(String),
@@ -68,42 +58,6 @@ pub enum RootError {
     /// The state of a directory served as it is would be seen in it.
     #[error("the state folder {} lies within the share", .0.display())]
     StateInShare(PathBuf),
-    /// The data directory was made by latchfs 0.1, which had one account.
-    #[error("{}", .0.message())]
-    OldLayout(OldLayout),
-    /// The data directory was made by a newer latchfs.
-    #[error(
-        "{} has data format {found}; this latchfs knows format {known}. Use a newer latchfs, or \
-         another --data", path.display()
-    )]
-    NewerFormat {
-        path: PathBuf,
-        /// The format it says it has.
-        found: u32,
-        /// The newest format that this program knows.
-        known: u32,
-    },
-    /// The file with the format of the data directory cannot be understood.
-    #[error(
-        "{} is damaged: it holds no data format. Remove it if this latchfs or an older one made \
-         the data directory, or choose another --data", .0.display()
-    )]
-    DamagedFormat(PathBuf),
-    /// The data directory lies in the data of another one.
-    #[error(
-        "{} lies in the data directory {}: choose another --data", path.display(), data.display()
-    )]
-    Nested {
-        path: PathBuf,
-        /// The one that it lies in.
-        data: PathBuf,
-    },
-    /// Only what latchfs made is thrown away.
-    #[error(
-        "{} is not a latchfs data directory, so --reset does not empty it: choose another, or \
-         empty it yourself", .0.display()
-    )]
-    NotOurs(PathBuf),
     /// A share, or what belongs to it, cannot be moved aside.
     #[error("{} cannot be moved: {why}", path.display())]
     Immovable {
@@ -120,28 +74,16 @@ pub enum RootError {
     /// Neither `XDG_STATE_HOME` nor `HOME` says where state is kept.
     #[error("no home directory: say where to keep the share's state")]
     NoHome,
-    /// The store said no.
-    #[error("{}: {source}", path.display())]
-    Store {
-        path: PathBuf,
-        /// The error of the store.
-        source: StoreError,
-    },
 }
 
 /// Attaches the path an error is about.
-pub(crate) fn about(path: &Path) -> impl Fn(StoreError) -> RootError {
-    move |source| RootError::Store { path: path.to_owned(), source }
+fn about(path: &Path) -> impl Fn(StoreError) -> RootError {
+    move |error| data_root::about(path)(error).into()
 }
 
 /// Attaches path and step to an error of the standard library.
-pub(crate) fn about_io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> RootError {
-    move |error| {
-        about(path)(match Errno::from_io_error(&error) {
-            Some(errno) => StoreError::from_errno(what, errno),
-            None => StoreError::Io { what, source: error },
-        })
-    }
+fn about_io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> RootError {
+    move |error| data_root::about_io(what, path)(error).into()
 }
 
 /// A directory of shares, held by this process alone for as long as the value lives.
@@ -256,46 +198,6 @@ fn checked(name: &str) -> Result<&str, RootError> {
 
 fn names(path: &Path) -> Result<Vec<String>, RootError> {
     tree::names(path).map_err(about(path))
-}
-
-/// Makes a folder for the owner alone; an existing one is left as it is.
-fn make_folder(path: &Path) -> Result<(), RootError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    let made = builder.create(path);
-    made.map_err(about_io("making a state folder", path))
-}
-
-/// Makes a folder that is latchfs's own by its name: an existing one is closed to other users.
-pub(crate) fn make_private(path: &Path) -> Result<(), RootError> {
-    make_folder(path)?;
-    let failed = about_io("making a state folder", path);
-    let mode = fs::metadata(path).map_err(&failed)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(&failed)?;
-    }
-    Ok(())
-}
-
-/// How long a lock is waited for. A server that just stopped may have started a program, which
-/// has all descriptors until its exec.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Locks `folder` for this process alone; `served` is what the user knows it by.
-pub(crate) fn lock_folder(folder: &Path, served: &Path) -> Result<OwnedFd, RootError> {
-    let lock = tree::open_root(folder).map_err(about(folder))?;
-    let end = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(lock),
-            Err(Errno::WOULDBLOCK) if Instant::now() < end => {
-                front_end::assert_may_block("the lock of a data directory");
-                thread::sleep(Duration::from_millis(10));
-            }
-            Err(Errno::WOULDBLOCK) => return Err(RootError::Served(served.to_owned())),
-            Err(errno) => return Err(about(folder)(StoreError::from_errno("locking", errno))),
-        }
-    }
 }
 
 /// Makes renames in `folder` last.

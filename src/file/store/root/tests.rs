@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::disk::DataRoot;
 use crate::file::store::share::{Control, SnapshotName};
 use crate::rules::Timestamp;
 
@@ -86,7 +87,7 @@ fn a_root_is_made_with_a_private_hidden_folder() {
 fn two_servers_cannot_serve_one_root() {
     let mut setup = Setup::new();
     let second = ShareRoot::open(&setup.path("")).unwrap_err();
-    assert!(matches!(second, RootError::Served(_)));
+    assert!(matches!(second, RootError::Data(DataRootError::Served(_))));
     let path = setup.path("").canonicalize().unwrap();
     assert!(second.to_string().starts_with(path.to_str().unwrap()));
     setup.reopen();
@@ -314,7 +315,7 @@ fn a_single_directory_is_served_unchanged() {
     assert_eq!(fs::metadata(&share).unwrap().modified().unwrap(), before);
 
     let second = SingleShare::open(&share, Some(&state));
-    assert!(matches!(second, Err(RootError::Served(_))));
+    assert!(matches!(second, Err(RootError::Data(DataRootError::Served(_)))));
     let inside = SingleShare::open(&share, Some(&share.join("a/b")));
     assert!(matches!(inside, Err(RootError::StateInShare(_))));
     assert!(!share.join("a").exists());
@@ -349,4 +350,24 @@ fn the_default_state_follows_from_path_and_environment() {
     assert_ne!(other, home);
     assert!(at("/", Some("/state"), None).is_ok());
     assert!(matches!(at("/srv", None, None), Err(RootError::NoHome)));
+}
+
+#[test]
+fn the_commands_in_the_message_move_the_data_of_the_first_version() {
+    let old = tempfile::tempdir().unwrap();
+    let shares_before = ShareRoot::open(old.path()).unwrap();
+    shares_before.create_share("docs").unwrap();
+    shares_before.create_share("other").unwrap();
+    fs::write(old.path().join("docs/a.txt"), "hello").unwrap();
+    drop(shares_before);
+    let message = DataRoot::open(old.path()).unwrap_err().to_string();
+    let commands: Vec<_> = message.lines().filter(|line| line.starts_with("  ")).collect();
+    let done = std::process::Command::new("sh").arg("-c").arg(commands.join("\n")).status();
+    assert!(done.unwrap().success(), "{message}");
+    let root = DataRoot::open(old.path()).unwrap();
+    let account = "devstoreaccount1";
+    let (files, state) = (root.files_path(account), root.state_path(account));
+    let shares = ShareRoot::open_at(&files, &state).unwrap();
+    assert_eq!(shares.shares().unwrap(), ["docs", "other"]);
+    assert_eq!(fs::read_to_string(files.join("docs/a.txt")).unwrap(), "hello");
 }

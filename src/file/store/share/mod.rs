@@ -7,7 +7,7 @@
 //!   record       properties that have no place in an inode; etag
 //!   data         the bytes of a file; difference: two files compared; pages: which hold data;
 //!                range_bytes: those of a range
-//!   snapshot     copies of a share; clone, tree
+//!   snapshot     copies of a share; clone
 //!   stat         the attributes of an inode
 //!   usage        how much a share holds
 //! ```
@@ -27,7 +27,6 @@ mod record;
 mod share_dir;
 pub mod snapshot;
 mod stat;
-pub(crate) mod tree;
 pub mod usage;
 
 pub use clone::{CloneProgress, Control};

@@ -15,8 +15,8 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::tree;
 use crate::disk::error::{StoreError, doing};
+use crate::disk::tree;
 use crate::rules::Timestamp;
 use crate::sync::front_end;
 

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
 use super::*;
+use crate::clock::SystemClock;
+use crate::db::counted::RowsPart;
+use crate::disk::part::{NextData, Part as _};
 
 const KEY: (&str, &str) = ("p", "r");
 
@@ -79,11 +82,14 @@ fn a_table_that_is_made_again_has_none_of_the_entities_that_were_read() {
 fn a_reset_is_seen_before_the_writer_goes_on() {
     let fixture = Fixture::with_table("tab");
     fixture.insert("tab", KEY, 1).unwrap();
-    let held = fixture.service().hold();
-    held.empty().unwrap();
+    let clock: Arc<dyn TimeSource> = Arc::new(SystemClock);
+    let next = NextData { saved: None, scrap: Path::new(""), now: clock.now() };
+    let part = RowsPart::of(fixture.service(), &clock);
+    let mut held = part.hold().unwrap();
+    held.prepare(&next).unwrap();
     fixture.get("tab", KEY).unwrap();
     fixture.get("tab", KEY).unwrap();
-    held.commit().unwrap();
+    held.replace(&next).unwrap();
     let gone = denied(fixture.get("tab", KEY));
     assert_eq!(gone, TableDenial::TableNotFound, "before the writer goes on");
     drop(held);

@@ -16,9 +16,9 @@ use super::super::clone::{
     CloneError, CopyMethod, Meter, apply_link_stat, apply_stat, clone_file, copy_xattrs,
 };
 use super::super::stat::{FileKind, Stat};
-use super::super::tree;
 use super::{SnapshotError, origin};
 use crate::disk::error::{StoreError, doing};
+use crate::disk::tree;
 
 /// How often an entry that changes its kind under our hands is looked at again.
 const LOOKS_MAX: u32 = 8;

@@ -19,8 +19,8 @@ use rustix::fs::{Mode, RenameFlags};
 use rustix::io::Errno;
 
 use super::clone::{CloneError, CloneProgress, Control, Meter};
-use super::tree;
 use crate::disk::error::{StoreError, doing};
+use crate::disk::tree;
 use crate::rules::{Timestamp, time};
 use crate::sync::front_end;
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use crate::disk::error::{StoreError, failing};
-use crate::file::store::share::tree;
+use crate::disk::tree;
 
 /// The folder, and the thread that empties it. Dropping it ends the thread.
 #[derive(Debug)]

@@ -2,17 +2,18 @@
 //! replacement.
 //!
 //! Decides the form of the note, and that it is there as a whole or not at all. When it is written
-//! and removed is decided in `bench/states`.
+//! and removed is decided in [`super::replace`].
 
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 
-use super::{SavedStates, steps};
+use super::saved::SavedStates;
+use crate::disk::data_root::REPLACING;
 use crate::disk::error::{StoreError, failing};
 use crate::disk::folder::Durability;
+use crate::disk::steps::step;
 
-const NOTE: &str = "replacing";
 /// The note that is being written.
 const NEW_NOTE: &str = "replacing.new";
 
@@ -66,17 +67,17 @@ impl SavedStates {
         let new = self.folder.join(NEW_NOTE);
         remove(&new).map_err(failing(what))?;
         symlink(note.text(), &new).map_err(failing(what))?;
-        steps::step();
+        step();
         // Over the note of the replacement that a start completes: without it, the next start
         // would serve a mixture.
-        fs::rename(new, self.folder.join(NOTE)).map_err(failing(what))?;
-        steps::step();
+        fs::rename(new, self.folder.join(REPLACING)).map_err(failing(what))?;
+        step();
         Ok(())
     }
 
     /// The replacement that was begun and not ended.
     pub fn begun(&self) -> Result<Option<Note>, StoreError> {
-        let note = self.folder.join(NOTE);
+        let note = self.folder.join(REPLACING);
         let text = match fs::read_link(&note) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(failing("looking for a replacement of all data"))?,
@@ -93,8 +94,9 @@ impl SavedStates {
         if durability == Durability::Synced {
             self.sync()?;
         }
-        remove(&self.folder.join(NOTE)).map_err(failing("ending a replacement of all data"))?;
-        steps::step();
+        remove(&self.folder.join(REPLACING))
+            .map_err(failing("ending a replacement of all data"))?;
+        step();
         self.settle(durability)
     }
 }
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn a_note_without_accounts_is_damaged() {
         let folder = tempfile::tempdir().unwrap();
-        symlink("reset", folder.path().join(NOTE)).unwrap();
+        symlink("reset", folder.path().join(REPLACING)).unwrap();
         let begun = SavedStates::at(folder.path()).begun();
         assert!(matches!(begun, Err(StoreError::Damaged { .. })), "{begun:?}");
     }

@@ -12,7 +12,7 @@ fn what_failed_half_way_ends_all_service_until_a_start_completes_it() {
     // A share that is to be there after a reset, and cannot be made.
     fs::write(bench.root.files_path("two").join("taken"), "a file").unwrap();
     let wanted = BTreeMap::from([("two".to_owned(), BTreeSet::from(["taken".to_owned()]))]);
-    let states = States::open(bench.root.folder(), Arc::clone(&bench.accounts), wanted).unwrap();
+    let states = open(bench.root.folder(), &bench.accounts, wanted).unwrap();
     let said = states.reset().unwrap_err().to_string();
     assert!(said.contains("taken") && said.contains("start the server again"), "{said}");
     assert_eq!(bench.accounts.halted(), Some(said.as_str()));
@@ -28,21 +28,6 @@ fn what_failed_half_way_ends_all_service_until_a_start_completes_it() {
     fs::remove_file(bench.root.files_path("two").join("taken")).unwrap();
     drop((states, bench));
     assert_eq!(Bench::open(&data).whole(), "none");
-}
-
-#[test]
-fn a_panic_half_way_ends_all_service_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::open(&folder.path().join("data"));
-    let panicked = std::thread::scope(|scope| {
-        let replace = scope.spawn(|| {
-            let _halt = replace::Halt { accounts: &bench.accounts, complete: false };
-            panic!("half way");
-        });
-        replace.join()
-    });
-    assert!(panicked.is_err());
-    assert!(bench.accounts.halted().unwrap().contains("panicked"));
 }
 
 #[test]

@@ -1,44 +1,83 @@
-//! The shares of an account copied to another place, with all that is kept of them.
+//! The shares of an account in a saved state: copied there and back, with all that is kept of them.
 //!
 //! Decides what a copy holds: files with bytes, metadata, times and hard links, the state of
 //! shares, their snapshots and deleted shares; not what is delete pending. What is kept under the
-//! identity of a file (leases, large records) is given to the copy of that file. How one tree is
-//! copied is decided in [`crate::file::store::share::snapshot`].
+//! identity of a file (leases, large records) is given to the copy of that file. Decides also
+//! whether a copy is sound. How one tree is copied is decided in
+//! [`crate::file::store::share::snapshot`].
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::aside::{FILES, STATE_PARTS};
+use super::deleted::deleted_at;
+use super::{DELETED, SERVICES, SHARES, SNAPSHOTS, ShareRoot};
 use crate::disk::error::{StoreError, failing};
 use crate::disk::folder::{Durability, Folder};
+use crate::disk::state::check_state_in;
+use crate::disk::tree;
 use crate::file::rules::name::is_share_name;
-use crate::file::store::root::aside::{FILES, STATE_PARTS};
-use crate::file::store::root::{DELETED, Layout, SHARES, SNAPSHOTS};
 use crate::file::store::share::clone::{Control, CopiedFileIds, Meter};
 use crate::file::store::share::snapshot::build::{Trees, copy_tree};
 use crate::file::store::share::snapshot::origin;
-use crate::file::store::share::{SnapshotError, Snapshots, Stat, tree};
+use crate::file::store::share::{SnapshotError, Snapshots, Stat};
 use crate::rules::FileId;
 
 /// Names of hard-linked files, while a tree is copied.
 const LINKS: &str = ".links";
 
-/// Copies all shares to the folder `to`, made if missing. Nothing is synced. After an error there
-/// may be a part of a copy.
-pub fn copy_shares(from: Layout<'_>, to: &Path) -> Result<(), SnapshotError> {
+impl ShareRoot {
+    /// Copies all shares to `folder`, that of their account in a state. Returns the paths in it
+    /// that a restore needs. Nothing is synced. After an error there may be a part of a copy.
+    pub fn save(&self, folder: &Path) -> Result<Vec<String>, SnapshotError> {
+        copy_shares(&self.root, &self.state, folder)?;
+        let mut parts = Vec::new();
+        for part in STATE_PARTS.into_iter().chain([FILES]) {
+            let names = tree::names(&folder.join(part))?;
+            parts.extend(names.into_iter().map(|name| format!("{part}/{name}")));
+        }
+        Ok(parts)
+    }
+}
+
+/// Copies the shares that [`ShareRoot::save`] saved in `folder` to the folder `to`, as
+/// [`ShareRoot::put_in_place`] takes them.
+pub(crate) fn copy_saved(folder: &Path, to: &Path) -> Result<(), SnapshotError> {
+    copy_shares(&folder.join(FILES), folder, to)
+}
+
+/// Refuses the shares in `folder` if a small file of theirs is damaged. The error names the file.
+pub(crate) fn check_saved(folder: &Path) -> Result<(), StoreError> {
+    for share in below(&folder.join(SHARES))? {
+        check_state_in(&share)?;
+    }
+    for deleted in below(&folder.join(DELETED))? {
+        deleted_at(&deleted)?;
+        check_state_in(&deleted.join("state"))?;
+    }
+    check_state_in(&folder.join(SERVICES))
+}
+
+fn below(folder: &Path) -> Result<impl Iterator<Item = PathBuf>, StoreError> {
+    Ok(tree::names(folder)?.into_iter().map(move |name| folder.join(name)))
+}
+
+/// Copies the shares in `files`, whose state is in `state`, to the folder `to`, made if missing.
+fn copy_shares(files: &Path, state: &Path, to: &Path) -> Result<(), SnapshotError> {
     let mut copies = CopiedFileIds::new();
     make(&to.join(FILES))?;
-    for share in tree::names(from.files)? {
-        let source = from.files.join(&share);
+    for share in tree::names(files)? {
+        let source = files.join(&share);
         if is_share_name(&share) && source.is_dir() {
             copy(&source, &to.join(FILES).join(&share), to, &mut copies)?;
         }
     }
     for part in STATE_PARTS {
-        let source = from.state.join(part);
+        let source = state.join(part);
         if source.is_dir() {
             copy(&source, &to.join(part), to, &mut copies)?;
         }
@@ -195,4 +234,47 @@ fn follow_origin(path: &Path, copies: &CopiedFileIds) -> Result<(), StoreError> 
         origin::set(&file, *copy);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_small_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        for made in ["files/docs", "shares/docs/share", "deleted/old@1/state", "services/service"] {
+            fs::create_dir_all(at(made)).unwrap();
+        }
+        for small in ["shares/docs/share/properties.json", "services/service/blob.json"] {
+            fs::write(at(small), r#"{"v":1,"value":{}}"#).unwrap();
+        }
+        for epoch in ["shares/docs/epoch", "deleted/old@1/state/epoch"] {
+            fs::write(at(epoch), "00000007\n").unwrap();
+        }
+        fs::write(at("deleted/old@1/when"), "2026-11-17T09:00:00.0000000Z").unwrap();
+        let check = || check_saved(folder.path());
+        check().unwrap();
+        let small = [
+            "shares/docs/epoch",
+            "shares/docs/share/properties.json",
+            "deleted/old@1/state/epoch",
+            "deleted/old@1/when",
+            "services/service/blob.json",
+        ];
+        for path in small {
+            let good = fs::read(at(path)).unwrap();
+            for bad in [&b""[..], b"\xFF\xFE", b"{}"] {
+                fs::write(at(path), bad).unwrap();
+                let said = check().unwrap_err().to_string();
+                assert!(
+                    said.starts_with(&format!("{} is damaged: ", at(path).display())),
+                    "{said}"
+                );
+            }
+            fs::write(at(path), good).unwrap();
+        }
+        check().unwrap();
+    }
 }

@@ -10,32 +10,25 @@
 //! ```
 //!
 //! Decides names and forms, and that a state is there as a whole or not at all: it is built under a
-//! hidden name. What a state holds, and the steps of a replacement, are decided in `bench/states`;
-//! the form of the note of a replacement in [`note`].
+//! hidden name. What an account's folder holds is decided by the parts of its data; the form of the
+//! note of a replacement in [`super::note`].
 
-mod check;
-mod note;
-mod shares;
-pub(crate) mod steps;
-mod trash;
-
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use check::{check_saved, saved_parts};
-pub use note::{Note, Replacement};
-pub use shares::copy_shares;
-pub use trash::{Scrap, Trash};
-
+use super::trash::Trash;
+use crate::clock::Setting;
 use crate::disk::error::{StoreError, doing, failing};
 use crate::disk::folder::Durability;
-use crate::file::store::share::tree;
+use crate::disk::steps::step;
+use crate::disk::tree;
+use crate::rules::Timestamp;
 use crate::sync::front_end::assert_may_block;
 
 const STATES: &str = "states";
@@ -48,13 +41,28 @@ const OLD: &str = ".old-";
 /// The form that is written here, and the newest that is understood.
 const VERSION: u32 = 1;
 /// The longest name of a state.
-pub const NAME_MAX: usize = 64;
+const NAME_MAX: usize = 64;
 
 /// True for a name that a state may have: 1 to 64 letters, digits, dots, hyphens and underscores,
 /// the first of them no dot.
-pub fn is_state_name(name: &str) -> bool {
+pub(super) fn is_state_name(name: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=NAME_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(letter)
+}
+
+/// The properties of a saved state as a whole.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// When it was saved, by the system's clock.
+    pub saved: Timestamp,
+    /// How the clock of the server went.
+    pub clock: Setting,
+    /// The accounts that were served.
+    pub accounts: Vec<String>,
+    /// The paths in the folder of each account that a restore needs. States of earlier versions do
+    /// not list them.
+    #[serde(default)]
+    pub parts: BTreeMap<String, Vec<String>>,
 }
 
 /// A manifest with the version of its form.
@@ -65,10 +73,20 @@ struct Versioned<T> {
     value: T,
 }
 
+pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(failing("making a folder for a state"))
+}
+
+/// The folder of an account in a saved state.
+pub(super) fn account_folder(state: &Path, account: &str) -> PathBuf {
+    state.join("accounts").join(account)
+}
+
 /// The folder of a data directory that holds all this.
 #[derive(Debug)]
-pub struct SavedStates {
-    folder: PathBuf,
+pub(super) struct SavedStates {
+    pub(super) folder: PathBuf,
 }
 
 impl SavedStates {
@@ -116,7 +134,7 @@ impl SavedStates {
     }
 
     /// The manifest of a state.
-    pub fn manifest<T: DeserializeOwned>(&self, state: &Path) -> Result<T, StoreError> {
+    pub fn manifest(&self, state: &Path) -> Result<Manifest, StoreError> {
         let path = state.join(MANIFEST);
         let damaged = |why: String| StoreError::damaged(&path, why);
         let text = match fs::read(&path) {
@@ -144,9 +162,7 @@ impl SavedStates {
             }
         }
         let path = states.join(format!("{NEW}{name}"));
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        builder.create(&path).map_err(failing("making a folder for a state"))?;
+        make_folder(&path)?;
         Ok(path)
     }
 
@@ -157,10 +173,10 @@ impl SavedStates {
 
     /// Makes what was prepared the state of that name, in place of any other, which goes to
     /// `trash`. All of it is on the disk before.
-    pub fn publish<T: Serialize>(
+    pub fn publish(
         &self,
         name: &str,
-        manifest: &T,
+        manifest: &Manifest,
         trash: &Trash,
     ) -> Result<(), StoreError> {
         let what = "naming a saved state";
@@ -170,20 +186,20 @@ impl SavedStates {
         let value = value.map_err(|error| failing(what)(error.into()))?;
         fs::write(new.join(MANIFEST), value).map_err(failing(what))?;
         self.sync()?;
-        steps::step();
+        step();
         let old = states.join(format!("{OLD}{name}"));
         // Before the first rename: on a full disk the state before stays.
         let scrap = place.exists().then(|| trash.scrap()).transpose()?;
         if scrap.is_some() {
             fs::rename(&place, &old).map_err(failing(what))?;
-            steps::step();
+            step();
         }
         if let Err(error) = fs::rename(&new, &place) {
             // If this fails too, the next save of that name or the next start puts it back.
             let _ = fs::rename(&old, &place);
             return Err(failing(what)(error));
         }
-        steps::step();
+        step();
         // The state is saved: the one before goes at the latest with the next save or start.
         if let Some(scrap) = scrap
             && let Err(error) = fs::rename(&old, scrap.path().join("state"))
@@ -236,9 +252,12 @@ impl SavedStates {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
+
+    fn manifest(account: &str) -> Manifest {
+        let (saved, clock, parts) = (Timestamp(1), Setting::default(), BTreeMap::new());
+        Manifest { saved, clock, accounts: vec![account.to_owned()], parts }
+    }
 
     #[test]
     fn a_state_is_there_as_a_whole_or_not_at_all() {
@@ -249,10 +268,10 @@ mod tests {
             let prepared = states.prepare("a", &trash).unwrap();
             fs::write(prepared.join("file"), text).unwrap();
             assert!(!states.names().unwrap().contains(&".new-a".to_owned()));
-            states.publish("a", &BTreeMap::from([("x", text)]), &trash).unwrap();
+            states.publish("a", &manifest(text), &trash).unwrap();
             let path = states.path("a").unwrap();
             assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
-            assert_eq!(states.manifest::<Value>(&path).unwrap()["x"], text);
+            assert_eq!(states.manifest(&path).unwrap().accounts, [text]);
         }
         states.prepare("b", &trash).unwrap();
         states.give_up("b").unwrap();
@@ -272,7 +291,7 @@ mod tests {
         let prepared = states.prepare("a", trash)?;
         fs::create_dir(prepared.join("folder")).unwrap();
         fs::write(prepared.join("folder/file"), text).unwrap();
-        states.publish("a", &BTreeMap::from([("x", text)]), trash)
+        states.publish("a", &manifest(text), trash)
     }
 
     fn saved(states: &SavedStates) -> String {

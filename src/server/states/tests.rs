@@ -14,16 +14,16 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::*;
-use crate::bench::Controls;
-use crate::bench::saved::steps::arm;
+use crate::bench::{Controls, StateError};
 use crate::blob::service::NewContainer;
 use crate::clock::TimeSource as _;
 use crate::disk::DataRoot;
+use crate::disk::steps::arm;
 use crate::file::service::shares::NewShare;
 use crate::queue::service::QueueList;
-use crate::rules::Context;
 use crate::rules::service::ServiceKind;
-use crate::server::{Account, AccountOptions, PropertyParts};
+use crate::rules::{Client, Context, Owner};
+use crate::server::{AccountOptions, PropertyParts};
 use crate::table::rules::TableName;
 use crate::table::service::TableQuery;
 
@@ -59,13 +59,15 @@ impl Bench {
         let mut opened: Vec<_> = opened.collect();
         let accounts = Accounts::new(opened.remove(0), opened).with_controls(controls);
         let accounts = Arc::new(accounts);
-        let states = States::open(root.folder(), Arc::clone(&accounts), BTreeMap::new()).unwrap();
+        let states = super::open(root.folder(), &accounts, BTreeMap::new()).unwrap();
         states.complete()?;
         Ok(Self { states, accounts, root })
     }
 
     fn cx(&self) -> Context {
-        Context::local(self.accounts.controls().clock.now(), States::owner(), "test")
+        let client = Arc::new(Client { session: 1, name: "test".to_owned() });
+        let owner = Owner { client, pid: std::process::id(), program: None };
+        Context::local(self.accounts.controls().clock.now(), owner, "test")
     }
 
     /// Puts one thing called `name` into every service of every account.
@@ -208,15 +210,15 @@ fn killed_in(prepared: &Path, operation: &str, mut see: impl FnMut(&Bench)) {
 }
 
 /// Notes a replacement, as if the process was killed right after.
-fn cut_off(data: &Path, by: Replacement, accounts: &[&str]) {
-    let accounts = accounts.iter().map(|name| (*name).to_owned()).collect();
-    SavedStates::at(&data.join(".latchfs")).begin(&Note { by, accounts }).unwrap();
+fn cut_off(data: &Path, by: &str, accounts: &[&str]) {
+    let note = data.join(".latchfs/replacing");
+    let _ = fs::remove_file(&note);
+    std::os::unix::fs::symlink(format!("{by} of {}", accounts.join(" ")), note).unwrap();
 }
 
 #[test]
 fn a_kill_at_any_step_of_a_start_that_completes_leaves_no_mixture() {
-    let restore = Replacement::Restore("saved".to_owned());
-    for (by, whole) in [(Replacement::Reset, "none"), (restore, "saved")] {
+    for (by, whole) in [("reset", "none"), ("restore saved", "saved")] {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         prepare(&data);
@@ -230,12 +232,12 @@ fn a_replacement_that_was_cut_off_is_completed_for_its_own_accounts() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     prepare(&data);
-    cut_off(&data, Replacement::Reset, &ACCOUNTS);
+    cut_off(&data, "reset", &ACCOUNTS);
     let refused = Bench::open_with(&data, &ACCOUNTS[..1]).err().unwrap();
     assert!(matches!(&refused, StateError::CutOff { account } if account == "two"), "{refused}");
     assert!(States::is_interrupted(&data.join(".latchfs")).unwrap());
     // An account that was not served then is left alone.
-    cut_off(&data, Replacement::Reset, &ACCOUNTS[1..]);
+    cut_off(&data, "reset", &ACCOUNTS[1..]);
     let names = Bench::open(&data).names();
     let (one, two) = names.split_at(names.len() / 2);
     assert!(one.iter().all(|set| set.contains("old")), "{one:?}");
