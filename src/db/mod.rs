@@ -2,8 +2,8 @@
 //! thread. Tables are decided by the services' stores, which give a [`Schema`].
 //!
 //! ```text
-//!   read, try_read    readers      a pooled connection, one read transaction
-//!   write, submit     writer       a thread: all that wait in one transaction
+//!   read              readers      a connection that is free, one read transaction
+//!   submit, write     writer       a thread: all that wait in one transaction
 //!                     ballast      space that deletions have on a full disk
 //!                     checkpoint   moves the WAL, on a thread of its own, and looks whether the
 //!                                  files still have their names; wal: when
@@ -43,6 +43,7 @@ mod writer;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -56,7 +57,7 @@ use self::checkpoint::Checkpointer;
 use self::error::Naming;
 use self::job::Task;
 use self::place::LockedFile;
-use self::readers::{Lent, Readers};
+use self::readers::Readers;
 use self::stats::Counters;
 use self::wal::Wal;
 use self::writer::Writer;
@@ -98,6 +99,7 @@ pub struct Schema {
 /// Sizes and times. Tests change them; the program uses the default.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
+    /// Free connections for reading that are kept.
     pub readers: usize,
     /// A checkpoint runs after this many pages of WAL ...
     pub checkpoint_pages: u32,
@@ -216,28 +218,31 @@ impl Database {
         Ok(())
     }
 
-    /// Runs `f` in one read transaction. Waits while all connections for reading are in use. Keep
-    /// `f` short: while it runs, the WAL cannot begin again. Not for event loops.
+    /// Runs `f` in one read transaction, at once and on any thread. Keep `f` short: while it runs,
+    /// the WAL cannot begin again; and on an event loop everybody waits for it.
     pub fn read<T, E: From<DbError>>(
         &self,
         f: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        assert_may_block("a connection for reading");
         let _naming = Naming::file(&self.file);
-        run_read(&self.readers.take()?, f)
+        self.readers.read(f)
     }
 
-    /// As [`Database::read`], for callers on an event loop: `None` if no connection is free.
-    pub fn try_read<T, E: From<DbError>>(
-        &self,
-        f: impl FnOnce(&Connection) -> Result<T, E>,
-    ) -> Option<Result<T, E>> {
-        let _naming = Naming::file(&self.file);
-        self.readers.try_take().map(|lent| run_read(&lent, f))
+    /// Queues `f` for the writer thread. An error of `f` rolls back what `f` did, and nothing else;
+    /// a deletion may run again on a full disk. `done` is called once: after the commit, by the
+    /// writer thread, which it must not keep waiting; or now, with an error, if [`QUEUE_MAX`]
+    /// requests wait already.
+    pub fn submit<T, E, F, D>(&self, purpose: Purpose, f: F, done: D)
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
+        D: FnOnce(Result<T, E>) + Send + 'static,
+    {
+        self.writer.submit(Box::new(Task::new(purpose, f, done)));
     }
 
-    /// Runs `f` in a write transaction and waits for the commit. An error of `f` rolls back what
-    /// `f` did, and nothing else. Not for event loops.
+    /// Runs `f` in a write transaction, for a thread that waits for the commit.
     pub fn write<T, E, F>(&self, f: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -256,32 +261,11 @@ impl Database {
         F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
     {
         assert_may_block("a commit");
-        self.writer.write(purpose, f)
-    }
-
-    /// Queues `f` for the writer thread. `done` is called once: after the commit, by the writer
-    /// thread, which it must not keep waiting; or now, with an error, if [`QUEUE_MAX`] requests
-    /// wait already.
-    pub fn submit<T, E, F, D>(&self, f: F, done: D)
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
-        D: FnOnce(Result<T, E>) + Send + 'static,
-    {
-        let mut next = once(f);
-        self.submit_for(Purpose::Store, move |conn| next()(conn), done);
-    }
-
-    /// As [`Database::submit`], for a purpose.
-    pub fn submit_for<T, E, F, D>(&self, purpose: Purpose, f: F, done: D)
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
-        D: FnOnce(Result<T, E>) + Send + 'static,
-    {
-        self.writer.submit(Box::new(Task::new(purpose, f, done)));
+        self.writer.assert_outside();
+        let (sender, receiver) = sync_channel(1);
+        // The receiver is gone only if its thread panicked.
+        self.submit(purpose, f, move |outcome| _ = sender.send(outcome));
+        receiver.recv().unwrap_or_else(|_| Err(DbError::Closed.into()))
     }
 
     /// Sets the work that belongs to checkpoints, right after opening. A second call is ignored.
@@ -342,13 +326,6 @@ impl Database {
     pub fn stats(&self) -> Stats {
         self.counters.stats(self.wal.pages())
     }
-}
-
-fn run_read<T, E: From<DbError>>(
-    lent: &Lent<'_>,
-    f: impl FnOnce(&Connection) -> Result<T, E>,
-) -> Result<T, E> {
-    f(lent.begin()?)
 }
 
 impl Drop for Database {

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::blocking::on_blocking_thread;
 use super::counted::StoredCount;
 use super::job::once;
 use super::{Database, DbError, Purpose, Schema, SyncMode};
@@ -25,17 +24,11 @@ pub trait Store: Send + std::marker::Sync + 'static {
     /// The rows in a transaction of the writer.
     type Write<'a>;
 
-    /// Reads one committed state. Waits for a connection; not for an event loop.
+    /// Reads one committed state, on any thread: a bounded number of rows on an event loop.
     fn read<T, E: From<DbError>>(
         &self,
         read: impl FnOnce(&Self::Read<'_>) -> Result<T, E>,
     ) -> Result<T, E>;
-
-    /// As [`Store::read`], for event loops; `None` if no connection is free.
-    fn try_read<T, E: From<DbError>>(
-        &self,
-        read: impl FnOnce(&Self::Read<'_>) -> Result<T, E>,
-    ) -> Option<Result<T, E>>;
 
     /// Queues a change for the writer thread, which calls `done` after the commit. A deletion may
     /// run again on a full disk.
@@ -71,7 +64,6 @@ pub(crate) trait ServiceMemory: Send + std::marker::Sync + 'static {
 
 type ErrorOf<S> = <<S as DbService>::Memory as ServiceMemory>::Error;
 type ChangeOf<'a, S> = <<S as DbService>::Memory as ServiceMemory>::Change<'a>;
-type ReadOf<'a, S> = <<<S as DbService>::Memory as ServiceMemory>::Store as Store>::Read<'a>;
 
 /// A service whose rows are in a database.
 pub(crate) trait DbService: Sized {
@@ -131,29 +123,6 @@ pub(crate) trait DbService: Sized {
         }
         answer.await.unwrap_or(Err(DbError::Closed.into()))
     }
-
-    /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
-    /// Never on the writer's thread: a look must not wait for writes, nor be refused with them on a
-    /// full disk.
-    async fn look_at<T: Send + 'static>(
-        &self,
-        look: impl Fn(&ReadOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Send + 'static,
-    ) -> Result<T, ErrorOf<Self>> {
-        let tried = self.parts().0.try_read(&look);
-        match tried {
-            Some(answer) => answer,
-            None => self.look_elsewhere_at(look).await,
-        }
-    }
-
-    /// Reads on a thread that may block.
-    async fn look_elsewhere_at<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&ReadOf<'_, Self>) -> Result<T, ErrorOf<Self>> + Send + 'static,
-    ) -> Result<T, ErrorOf<Self>> {
-        let store = Arc::clone(self.parts().0);
-        on_blocking_thread(move || store.read(look)).await
-    }
 }
 
 /// The tables of a service, and their rows in a transaction.
@@ -204,19 +173,12 @@ impl<R: Tables> Store for RowStore<R> {
         self.database.read(|conn| read(&R::rows(conn)))
     }
 
-    fn try_read<T, E: From<DbError>>(
-        &self,
-        read: impl FnOnce(&R::Rows<'_>) -> Result<T, E>,
-    ) -> Option<Result<T, E>> {
-        self.database.try_read(|conn| read(&R::rows(conn)))
-    }
-
     fn submit<T: Send + 'static, E: From<DbError> + Send + 'static>(
         &self,
         purpose: Purpose,
         mut write: impl FnMut(&R::Rows<'_>) -> Result<T, E> + Send + 'static,
         done: impl FnOnce(Result<T, E>) + Send + 'static,
     ) {
-        self.database.submit_for(purpose, move |conn| write(&R::rows(conn)), done);
+        self.database.submit(purpose, move |conn| write(&R::rows(conn)), done);
     }
 }

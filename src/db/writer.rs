@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use rusqlite::Connection;
 
 use super::ballast::Ballast;
 use super::error::Naming;
-use super::job::{Job, Task};
+use super::job::Job;
 use super::stats::Counters;
 use super::transaction;
 use super::version::Versions;
@@ -25,8 +24,6 @@ pub(super) struct Writer {
     gate: Mutex<Gate>,
     /// The writer thread waits here for requests.
     work: Condvar,
-    /// Callers of `write` wait here for a place in the queue.
-    room: Condvar,
     /// Locked by the writer thread for a group, or by a [`Hold`].
     connection: Mutex<Connection>,
     thread: OnceLock<ThreadId>,
@@ -79,7 +76,6 @@ impl Writer {
             tuning,
             gate: Mutex::default(),
             work: Condvar::new(),
-            room: Condvar::new(),
             connection: Mutex::new(connection),
             thread: OnceLock::new(),
             ballast,
@@ -106,42 +102,17 @@ impl Writer {
         gone.clone().map_or(Ok(()), Err)
     }
 
-    /// Waits for a place in the queue, then for the outcome.
-    pub(super) fn write<T, E, F>(&self, purpose: Purpose, work: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
-    {
-        self.assert_outside();
-        let (sender, receiver) = sync_channel(1);
-        let task = Task::new(purpose, work, move |outcome| {
-            // The receiver is gone only if its thread panicked.
-            let _ = sender.send(outcome);
-        });
-        let mut gate = self.lock();
-        while gate.queue.len() >= QUEUE_MAX && !gate.closing {
-            gate = self.room.wait(gate).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.enqueue(gate, Box::new(task));
-        receiver.recv().unwrap_or_else(|_| Err(DbError::Closed.into()))
-    }
-
     /// Puts the request into the queue, or answers at once if there is no place.
     pub(super) fn submit(&self, mut job: Box<dyn Job>) {
-        let gate = self.lock();
-        if gate.queue.len() < QUEUE_MAX {
-            return self.enqueue(gate, job);
-        }
-        drop(gate);
-        job.fail(DbError::Busy(format!("{QUEUE_MAX} writes wait already; try again")));
-        job.answer();
-    }
-
-    fn enqueue(&self, mut gate: MutexGuard<'_, Gate>, job: Box<dyn Job>) {
+        let mut gate = self.lock();
         if gate.closing {
             drop(gate);
             return drop(job);
+        }
+        if gate.queue.len() >= QUEUE_MAX {
+            drop(gate);
+            job.fail(DbError::Busy(format!("{QUEUE_MAX} writes wait already; try again")));
+            return job.answer();
         }
         gate.queue.push_back(job);
         let is_first = gate.queue.len() == 1;
@@ -172,7 +143,6 @@ impl Writer {
         }
         let count = gate.queue.len().min(GROUP_MAX);
         let jobs = gate.queue.drain(..count).collect();
-        self.room.notify_all();
         Some(jobs)
     }
 
@@ -283,7 +253,6 @@ impl Writer {
     pub(super) fn close(&self) {
         self.lock().closing = true;
         self.work.notify_all();
-        self.room.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, Gate> {
@@ -296,7 +265,7 @@ impl Writer {
     }
 
     /// A closure that waits for the writer it runs on would wait for ever.
-    fn assert_outside(&self) {
+    pub(super) fn assert_outside(&self) {
         assert!(
             self.thread.get() != Some(&std::thread::current().id()),
             "a write inside a write of the same database waits for itself"

@@ -116,7 +116,7 @@ impl Filling<'_, '_> {
     async fn put(&mut self, at: &BlobAt, path: &PathBuf) -> Result<(), String> {
         let (operation, asked, cx) =
             (BlobOperation::BlockBlobUpload, AccessConditions::default(), self.cx());
-        let admitted = self.service.check(&cx, operation, at, &asked).await;
+        let admitted = self.service.check(&cx, operation, at, &asked);
         admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;
         let length = file.metadata().map_err(|why| about(path, &why))?.len();

@@ -15,7 +15,7 @@ use crate::http::frame::address::Address;
 use crate::http::frame::call::Call;
 use crate::http::frame::handle::{authorise, route};
 use crate::http::frame::refusal::Refusal;
-use crate::http::frame::service::{Answer, OperationHandler};
+use crate::http::frame::service::Answer;
 use crate::http::frame::version::{self, VERSION};
 use crate::http::multipart::{self, Malformed, MultipartWriter, inner_answer};
 use crate::http::reply::{Reply, ReplyBody};
@@ -120,9 +120,6 @@ impl BlobCall<'_> {
             request: &request,
             context: self.0.context,
             grant: &grant,
-        };
-        let OperationHandler::Streamed(_) = operation.run else {
-            return Err(bad("it cannot be carried out"));
         };
         let answer = if std::ptr::eq(operation, &raw const BLOB_DELETE) {
             BlobCall(&call).delete_blob_now().await

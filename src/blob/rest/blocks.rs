@@ -75,7 +75,7 @@ impl BlobCall<'_> {
             .header("x-ms-content-crc64", crc64_text(crc)))
     }
 
-    pub(super) async fn block_list(self, _: Incoming) -> Answer {
+    pub(super) fn block_list(self) -> Answer {
         let operation = BlobOperation::BlockBlobGetBlockList;
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         let wanted = self.query.get("blocklisttype").unwrap_or("committed").to_ascii_lowercase();
@@ -91,7 +91,7 @@ impl BlobCall<'_> {
         if uncommitted {
             self.check_not_anonymous()?;
         }
-        let lists = self.told(self.engine()?.block_lists(self.cx(), &at, asked).await)?;
+        let lists = self.told(self.engine()?.block_lists(self.cx(), &at, asked))?;
         let mut xml = Xml::default();
         xml.open("BlockList");
         for (shown, name, blocks) in [

@@ -200,7 +200,7 @@ impl BlobCall<'_> {
             let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
             let parameters = parameters()?;
             let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
+            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked))?;
             Ok((engine, at, asked, parameters, admitted))
         }
         .await;

@@ -34,13 +34,13 @@ impl BlobCall<'_> {
         text.parse().map_err(|()| Refusal::header(ACCESS, text, "it must be blob or container"))
     }
 
-    async fn container(&self, operation: BlobOperation) -> Result<ContainerState, Refusal> {
+    fn container(&self, operation: BlobOperation) -> Result<ContainerState, Refusal> {
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
-        self.told(self.engine()?.container(self.cx(), operation, name, asked).await)
+        self.told(self.engine()?.container(self.cx(), operation, name, asked))
     }
 
-    pub(super) async fn container_properties(self, _: Incoming) -> Answer {
-        let state = self.container(BlobOperation::ContainerGetProperties).await?;
+    pub(super) fn container_properties(self) -> Answer {
+        let state = self.container(BlobOperation::ContainerGetProperties)?;
         let scope = state.encryption_scope.as_deref().unwrap_or("$account-encryption-key");
         Ok(Reply::ok()
             .etag(state.etag, state.modified)
@@ -54,8 +54,8 @@ impl BlobCall<'_> {
             .header("x-ms-deny-encryption-scope-override", state.deny_scope_override))
     }
 
-    pub(super) async fn container_metadata(self, _: Incoming) -> Answer {
-        let state = self.container(BlobOperation::ContainerGetMetadata).await?;
+    pub(super) fn container_metadata(self) -> Answer {
+        let state = self.container(BlobOperation::ContainerGetMetadata)?;
         Ok(Reply::ok().etag(state.etag, state.modified).blob_metadata(&state.metadata))
     }
 
@@ -68,8 +68,8 @@ impl BlobCall<'_> {
         Ok(Reply::ok().etag(state.etag, state.modified))
     }
 
-    pub(super) async fn container_acl(self, _: Incoming) -> Answer {
-        let state = self.container(BlobOperation::ContainerGetAccessPolicy).await?;
+    pub(super) fn container_acl(self) -> Answer {
+        let state = self.container(BlobOperation::ContainerGetAccessPolicy)?;
         let policies = state.policies.iter().map(SentPolicy::from);
         let xml = write_policies(policies, Bare::Written);
         Ok(Reply::ok()

@@ -312,7 +312,7 @@ impl BlobCall<'_> {
             return Err(too_large(max));
         }
         let engine = self.engine()?;
-        let admitted = self.told(engine.check(self.cx(), operation, to, asked).await)?;
+        let admitted = self.told(engine.check(self.cx(), operation, to, asked))?;
         let md5 = self.headers.contains_key(SOURCE_MD5);
         let shape = BodyShape { length: Some(length), part: part.then_some(admitted), md5 };
         self.begin(&engine, to, shape).await

@@ -5,7 +5,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hyper::body::Incoming;
 
 use super::BlobCall;
 use super::headers::md5_text;
@@ -48,7 +47,7 @@ impl BlobCall<'_> {
         }
     }
 
-    pub(super) async fn list_blobs(self, _: Incoming) -> Answer {
+    pub(super) fn list_blobs(self) -> Answer {
         let name = self.container_name()?;
         let include = self.include(&INCLUDE)?;
         let has = |word: &str| include.iter().any(|given| given == word);
@@ -81,7 +80,7 @@ impl BlobCall<'_> {
             deleted: has("deleted"),
             deleted_with_versions: has("deletedwithversions"),
         };
-        let page = self.told(self.engine()?.list_blobs(self.cx(), name, query).await)?;
+        let page = self.told(self.engine()?.list_blobs(self.cx(), name, query))?;
         let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
         let attributes = [("ServiceEndpoint", endpoint), ("ContainerName", name)];

@@ -14,14 +14,16 @@ use crate::http::auth::Permission::{
 };
 use crate::http::auth::{BLOB_SIGNATURES, Permission, ResourceLevel};
 use crate::http::frame::address::Address;
-use crate::http::frame::call::Call;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
     row_when,
 };
-use crate::http::frame::service::{Addressed, Answer, ErrorFormat, Operation, Service};
-use crate::http::frame::service_operations::{SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT};
+use crate::http::frame::service::{Addressed, ErrorFormat, Operation, Service};
+use crate::http::frame::service_operations::{
+    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_GET_USER_DELEGATION_KEY,
+    SERVICE_PREFLIGHT,
+};
 use crate::http::request::Request;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
@@ -162,8 +164,17 @@ pub(super) fn is_public(account: &Account, container: &str, operation: &Operatio
     }
 }
 
-fn never(_: &Call<'_>) -> Answer {
-    Err(Refusal::not_implemented("This operation"))
+/// The handler of a row: `change` and `read_async` take the body as it comes.
+macro_rules! handler {
+    (change $method:ident) => {
+        |call, body| Box::pin(BlobCall(call).$method(body))
+    };
+    (read_async $method:ident) => {
+        |call, body| Box::pin(BlobCall(call).$method(body))
+    };
+    ($kind:ident $method:ident) => {
+        |call| BlobCall(call).$method()
+    };
 }
 
 /// An operation on a container as a whole, out of reach of every service SAS, or on a blob.
@@ -174,16 +185,15 @@ macro_rules! operations {
     )*) => {
         $(
             pub(super) static $name: Operation =
-                Operation::$kind($text, ResourceLevel::$level, $needs, never)
-                    .streamed(|call, body| Box::pin(BlobCall(call).$method(body)))
+                Operation::$kind($text, ResourceLevel::$level, $needs, handler!($kind $method))
                     $(.$with $args)*;
         )*
 
         static OPERATIONS: [&Operation; 4 $(+ { let _ = $text; 1 })*] = [
             &SERVICE_PREFLIGHT,
+            &SERVICE_GET_PROPERTIES,
+            &SERVICE_GET_STATISTICS,
             &SERVICE_GET_USER_DELEGATION_KEY,
-            &CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW,
-            &CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW,
             $(&$name,)*
         ];
     };
@@ -192,110 +202,101 @@ macro_rules! operations {
 const NEW: &[Permission] = &[Create, Write];
 const LOOK_AT: &[Permission] = &[Read, List];
 
-/// These two are answered as XML: see the flat and the hierarchical list.
-static CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW: Operation =
-    Operation::read("ContainerListBlobFlatSegmentArrow", ResourceLevel::Container, &[List], never)
-        .streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
-static CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW: Operation = Operation::read(
-    "ContainerListBlobHierarchySegmentArrow",
-    ResourceLevel::Container,
-    &[List],
-    never,
-)
-.streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
-
 operations! {
-    SERVICE_SET_PROPERTIES write "ServiceSetProperties" Service &[Write] => set_service_properties;
-    SERVICE_GET_PROPERTIES read "ServiceGetProperties" Service &[Read] => service_properties;
-    SERVICE_GET_STATISTICS read "ServiceGetStatistics" Service &[Read] => service_stats;
-    SERVICE_LIST_CONTAINERS_SEGMENT read "ServiceListContainersSegment" Service &[List]
+    SERVICE_SET_PROPERTIES pool_change "ServiceSetProperties" Service &[Write] => set_service_properties;
+    SERVICE_LIST_CONTAINERS_SEGMENT pool_read "ServiceListContainersSegment" Service &[List]
         => list_containers;
     SERVICE_GET_ACCOUNT_INFO read "ServiceGetAccountInfo" Service &[Read, List, Write, Create]
         => account_info;
-    SERVICE_SUBMIT_BATCH write "ServiceSubmitBatch" Service &[Delete, Write, Read, List]
+    SERVICE_SUBMIT_BATCH change "ServiceSubmitBatch" Service &[Delete, Write, Read, List]
         => submit_batch;
-    SERVICE_FILTER_BLOBS read "ServiceFilterBlobs" Service &[Find] => find_blobs;
-    CONTAINER_CREATE write "ContainerCreate" Container NEW => create_container;
+    SERVICE_FILTER_BLOBS pool_read "ServiceFilterBlobs" Service &[Find] => find_blobs;
+    CONTAINER_CREATE change "ContainerCreate" Container NEW => create_container;
     CONTAINER_GET_PROPERTIES read "ContainerGetProperties" Container LOOK_AT
         => container_properties;
     CONTAINER_GET_METADATA read "ContainerGetMetadata" Container LOOK_AT => container_metadata;
-    CONTAINER_DELETE write "ContainerDelete" Container &[Delete] => delete_container;
-    CONTAINER_SET_METADATA write "ContainerSetMetadata" Container &[Write]
+    CONTAINER_DELETE change "ContainerDelete" Container &[Delete] => delete_container;
+    CONTAINER_SET_METADATA change "ContainerSetMetadata" Container &[Write]
         => set_container_metadata;
     CONTAINER_GET_ACCESS_POLICY read "ContainerGetAccessPolicy" Container &[Read] => container_acl;
-    CONTAINER_SET_ACCESS_POLICY write "ContainerSetAccessPolicy" Container &[Write]
+    CONTAINER_SET_ACCESS_POLICY change "ContainerSetAccessPolicy" Container &[Write]
         => set_container_acl;
-    CONTAINER_RESTORE write "ContainerRestore" Container NEW => restore_container;
-    CONTAINER_RENAME write "ContainerRename" Container &[Write] => not_done;
+    CONTAINER_RESTORE change "ContainerRestore" Container NEW => restore_container;
+    CONTAINER_RENAME pool_change "ContainerRename" Container &[Write] => not_done;
     #[service_sas (&[Delete, Write])] #[or_level (ResourceLevel::Object)]
-    CONTAINER_SUBMIT_BATCH write "ContainerSubmitBatch" Container &[Delete, Write, Read, List]
+    CONTAINER_SUBMIT_BATCH change "ContainerSubmitBatch" Container &[Delete, Write, Read, List]
         => submit_batch;
     #[service_sas (&[Find])]
-    CONTAINER_FILTER_BLOBS read "ContainerFilterBlobs" Container &[Find] => find_blobs;
-    CONTAINER_ACQUIRE_LEASE write "ContainerAcquireLease" Container &[Write] => lease_container;
-    CONTAINER_RELEASE_LEASE write "ContainerReleaseLease" Container &[Write] => lease_container;
-    CONTAINER_RENEW_LEASE write "ContainerRenewLease" Container &[Write] => lease_container;
-    CONTAINER_BREAK_LEASE write "ContainerBreakLease" Container &[Write, Delete] => lease_container;
-    CONTAINER_CHANGE_LEASE write "ContainerChangeLease" Container &[Write] => lease_container;
+    CONTAINER_FILTER_BLOBS pool_read "ContainerFilterBlobs" Container &[Find] => find_blobs;
+    CONTAINER_ACQUIRE_LEASE change "ContainerAcquireLease" Container &[Write] => lease_container;
+    CONTAINER_RELEASE_LEASE change "ContainerReleaseLease" Container &[Write] => lease_container;
+    CONTAINER_RENEW_LEASE change "ContainerRenewLease" Container &[Write] => lease_container;
+    CONTAINER_BREAK_LEASE change "ContainerBreakLease" Container &[Write, Delete] => lease_container;
+    CONTAINER_CHANGE_LEASE change "ContainerChangeLease" Container &[Write] => lease_container;
     #[service_sas (&[List])]
-    CONTAINER_LIST_BLOB_FLAT_SEGMENT read "ContainerListBlobFlatSegment" Container &[List]
+    CONTAINER_LIST_BLOB_FLAT_SEGMENT pool_read "ContainerListBlobFlatSegment" Container &[List]
         => list_blobs;
     #[service_sas (&[List])]
-    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT read "ContainerListBlobHierarchySegment" Container &[List]
+    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT pool_read "ContainerListBlobHierarchySegment" Container &[List]
         => list_blobs;
     #[service_sas (&[Read, List, Write, Create])]
     CONTAINER_GET_ACCOUNT_INFO read "ContainerGetAccountInfo" Container LOOK_AT => account_info;
     #[overridable ()]
-    BLOB_DOWNLOAD read "BlobDownload" Object &[Read] => get_blob;
+    BLOB_DOWNLOAD read_async "BlobDownload" Object &[Read] => get_blob;
     BLOB_GET_PROPERTIES read "BlobGetProperties" Object &[Read] => blob_properties;
     BLOB_GET_METADATA read "BlobGetMetadata" Object &[Read] => blob_metadata;
-    BLOB_DELETE write "BlobDelete" Object &[Delete, DeleteVersion, PermanentDelete] => delete_blob;
-    BLOB_UNDELETE write "BlobUndelete" Object &[Write] => undelete_blob;
-    BLOB_SET_EXPIRY write "BlobSetExpiry" Object &[Write] => not_done;
-    BLOB_SET_HTTP_HEADERS write "BlobSetHttpHeaders" Object &[Write] => set_properties;
-    BLOB_SET_IMMUTABILITY_POLICY write "BlobSetImmutabilityPolicy" Object &[Immutability]
+    BLOB_DELETE change "BlobDelete" Object &[Delete, DeleteVersion, PermanentDelete] => delete_blob;
+    BLOB_UNDELETE change "BlobUndelete" Object &[Write] => undelete_blob;
+    BLOB_SET_EXPIRY pool_change "BlobSetExpiry" Object &[Write] => not_done;
+    BLOB_SET_HTTP_HEADERS change "BlobSetHttpHeaders" Object &[Write] => set_properties;
+    BLOB_SET_IMMUTABILITY_POLICY change "BlobSetImmutabilityPolicy" Object &[Immutability]
         => set_immutability;
-    BLOB_DELETE_IMMUTABILITY_POLICY write "BlobDeleteImmutabilityPolicy" Object &[Immutability]
+    BLOB_DELETE_IMMUTABILITY_POLICY change "BlobDeleteImmutabilityPolicy" Object &[Immutability]
         => delete_immutability;
-    BLOB_SET_LEGAL_HOLD write "BlobSetLegalHold" Object &[Immutability] => set_legal_hold;
-    BLOB_SET_METADATA write "BlobSetMetadata" Object &[Write] => set_metadata;
-    BLOB_ACQUIRE_LEASE write "BlobAcquireLease" Object &[Write] => lease_blob;
-    BLOB_RELEASE_LEASE write "BlobReleaseLease" Object &[Write] => lease_blob;
-    BLOB_RENEW_LEASE write "BlobRenewLease" Object &[Write] => lease_blob;
-    BLOB_CHANGE_LEASE write "BlobChangeLease" Object &[Write] => lease_blob;
-    BLOB_BREAK_LEASE write "BlobBreakLease" Object &[Write, Delete] => lease_blob;
-    BLOB_CREATE_SNAPSHOT write "BlobCreateSnapshot" Object NEW => snapshot_blob;
-    BLOB_START_COPY_FROM_URL write "BlobStartCopyFromURL" Object NEW => copy_blob;
-    BLOB_COPY_FROM_URL write "BlobCopyFromURL" Object NEW => copy_from_url;
-    BLOB_ABORT_COPY_FROM_URL write "BlobAbortCopyFromURL" Object &[Write] => abort_copy;
-    BLOB_SET_TIER write "BlobSetTier" Object &[Write] => set_tier;
+    BLOB_SET_LEGAL_HOLD change "BlobSetLegalHold" Object &[Immutability] => set_legal_hold;
+    BLOB_SET_METADATA change "BlobSetMetadata" Object &[Write] => set_metadata;
+    BLOB_ACQUIRE_LEASE change "BlobAcquireLease" Object &[Write] => lease_blob;
+    BLOB_RELEASE_LEASE change "BlobReleaseLease" Object &[Write] => lease_blob;
+    BLOB_RENEW_LEASE change "BlobRenewLease" Object &[Write] => lease_blob;
+    BLOB_CHANGE_LEASE change "BlobChangeLease" Object &[Write] => lease_blob;
+    BLOB_BREAK_LEASE change "BlobBreakLease" Object &[Write, Delete] => lease_blob;
+    BLOB_CREATE_SNAPSHOT change "BlobCreateSnapshot" Object NEW => snapshot_blob;
+    BLOB_START_COPY_FROM_URL change "BlobStartCopyFromURL" Object NEW => copy_blob;
+    BLOB_COPY_FROM_URL change "BlobCopyFromURL" Object NEW => copy_from_url;
+    BLOB_ABORT_COPY_FROM_URL change "BlobAbortCopyFromURL" Object &[Write] => abort_copy;
+    BLOB_SET_TIER change "BlobSetTier" Object &[Write] => set_tier;
     BLOB_GET_ACCOUNT_INFO read "BlobGetAccountInfo" Object &[Read, Write, Create] => account_info;
     BLOB_QUERY read "BlobQuery" Object &[Read] => not_done;
     BLOB_GET_TAGS read "BlobGetTags" Object &[Tags] => blob_tags;
-    BLOB_SET_TAGS write "BlobSetTags" Object &[Tags] => set_tags;
-    PAGE_BLOB_CREATE write "PageBlobCreate" Object NEW => put_blob;
-    PAGE_BLOB_UPLOAD_PAGES write "PageBlobUploadPages" Object &[Write] => put_page;
-    PAGE_BLOB_CLEAR_PAGES write "PageBlobClearPages" Object &[Write] => put_page;
-    PAGE_BLOB_UPLOAD_PAGES_FROM_URL write "PageBlobUploadPagesFromURL" Object &[Write]
+    BLOB_SET_TAGS change "BlobSetTags" Object &[Tags] => set_tags;
+    PAGE_BLOB_CREATE change "PageBlobCreate" Object NEW => put_blob;
+    PAGE_BLOB_UPLOAD_PAGES change "PageBlobUploadPages" Object &[Write] => put_page;
+    PAGE_BLOB_CLEAR_PAGES change "PageBlobClearPages" Object &[Write] => put_page;
+    PAGE_BLOB_UPLOAD_PAGES_FROM_URL change "PageBlobUploadPagesFromURL" Object &[Write]
         => put_page_from_url;
-    PAGE_BLOB_GET_PAGE_RANGES read "PageBlobGetPageRanges" Object &[Read] => page_list;
-    PAGE_BLOB_GET_PAGE_RANGES_DIFF read "PageBlobGetPageRangesDiff" Object &[Read] => page_list;
-    PAGE_BLOB_RESIZE write "PageBlobResize" Object &[Write] => set_properties;
-    PAGE_BLOB_UPDATE_SEQUENCE_NUMBER write "PageBlobUpdateSequenceNumber" Object &[Write]
+    PAGE_BLOB_GET_PAGE_RANGES pool_read "PageBlobGetPageRanges" Object &[Read] => page_list;
+    PAGE_BLOB_GET_PAGE_RANGES_DIFF pool_read "PageBlobGetPageRangesDiff" Object &[Read] => page_list;
+    PAGE_BLOB_RESIZE change "PageBlobResize" Object &[Write] => set_properties;
+    PAGE_BLOB_UPDATE_SEQUENCE_NUMBER change "PageBlobUpdateSequenceNumber" Object &[Write]
         => set_properties;
-    PAGE_BLOB_COPY_INCREMENTAL write "PageBlobCopyIncremental" Object &[Write] => not_done;
-    APPEND_BLOB_CREATE write "AppendBlobCreate" Object NEW => put_blob;
-    APPEND_BLOB_APPEND_BLOCK write "AppendBlobAppendBlock" Object &[Add, Write] => append_block;
-    APPEND_BLOB_APPEND_BLOCK_FROM_URL write "AppendBlobAppendBlockFromUrl" Object &[Add, Write]
+    PAGE_BLOB_COPY_INCREMENTAL pool_change "PageBlobCopyIncremental" Object &[Write] => not_done;
+    APPEND_BLOB_CREATE change "AppendBlobCreate" Object NEW => put_blob;
+    APPEND_BLOB_APPEND_BLOCK change "AppendBlobAppendBlock" Object &[Add, Write] => append_block;
+    APPEND_BLOB_APPEND_BLOCK_FROM_URL change "AppendBlobAppendBlockFromUrl" Object &[Add, Write]
         => append_from_url;
-    APPEND_BLOB_SEAL write "AppendBlobSeal" Object &[Write] => seal_blob;
-    BLOCK_BLOB_UPLOAD write "BlockBlobUpload" Object NEW => put_blob;
-    BLOCK_BLOB_PUT_BLOB_FROM_URL write "BlockBlobPutBlobFromUrl" Object NEW => put_blob_from_url;
-    BLOCK_BLOB_STAGE_BLOCK write "BlockBlobStageBlock" Object NEW => put_block;
-    BLOCK_BLOB_STAGE_BLOCK_FROM_URL write "BlockBlobStageBlockFromURL" Object NEW
+    APPEND_BLOB_SEAL change "AppendBlobSeal" Object &[Write] => seal_blob;
+    BLOCK_BLOB_UPLOAD change "BlockBlobUpload" Object NEW => put_blob;
+    BLOCK_BLOB_PUT_BLOB_FROM_URL change "BlockBlobPutBlobFromUrl" Object NEW => put_blob_from_url;
+    BLOCK_BLOB_STAGE_BLOCK change "BlockBlobStageBlock" Object NEW => put_block;
+    BLOCK_BLOB_STAGE_BLOCK_FROM_URL change "BlockBlobStageBlockFromURL" Object NEW
         => put_block_from_url;
-    BLOCK_BLOB_COMMIT_BLOCK_LIST write "BlockBlobCommitBlockList" Object NEW => put_block_list;
-    BLOCK_BLOB_GET_BLOCK_LIST read "BlockBlobGetBlockList" Object &[Read] => block_list;
+    BLOCK_BLOB_COMMIT_BLOCK_LIST change "BlockBlobCommitBlockList" Object NEW => put_block_list;
+    BLOCK_BLOB_GET_BLOCK_LIST pool_read "BlockBlobGetBlockList" Object &[Read] => block_list;
+    // These two are answered as XML: see the flat and the hierarchical list.
+    CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW pool_read "ContainerListBlobFlatSegmentArrow" Container
+        &[List] => list_blobs;
+    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW pool_read "ContainerListBlobHierarchySegmentArrow"
+        Container &[List] => list_blobs;
 }
 
 const ACTION: &str = "x-ms-lease-action";

@@ -99,7 +99,7 @@ impl BlobCall<'_> {
         Ok(Reply::created().blob_written(&written).header(NUMBER, written.state.sequence_number))
     }
 
-    pub(super) async fn page_list(self, _: Incoming) -> Answer {
+    pub(super) fn page_list(self) -> Answer {
         let at = self.blob_at()?;
         let range = match self.header("x-ms-range")?.or(self.header("range")?) {
             None => None,
@@ -120,11 +120,11 @@ impl BlobCall<'_> {
         let paged = match self.previous()? {
             None => {
                 let asked = self.asked(BlobOperation::PageBlobGetPageRanges)?;
-                engine.page_ranges(self.cx(), &at, asked, query).await
+                engine.page_ranges(self.cx(), &at, asked, query)
             }
             Some(previous) => {
                 let asked = self.asked(BlobOperation::PageBlobGetPageRangesDiff)?;
-                engine.page_difference(self.cx(), &at, asked, previous, query).await
+                engine.page_difference(self.cx(), &at, asked, previous, query)
             }
         };
         let paged = self.told(paged)?;

@@ -54,15 +54,15 @@ impl BlobCall<'_> {
         // What is refused is refused before its body comes. One that is here already needs no look:
         // its commit asks the rules.
         let unasked = self.may_have_come()? && body.has_come().await;
-        let ask = || async { self.told(engine.check(self.cx(), operation, &at, &asked).await) };
-        if !unasked && let Err(refused) = ask().await {
+        let ask = || self.told(engine.check(self.cx(), operation, &at, &asked));
+        if !unasked && let Err(refused) = ask() {
             return self.drained(&mut Some(body.rest), Err(refused)).await;
         }
         let received = match self.receive(body, None, &at, PUT_MAX).await {
             Ok(received) => received,
             Err(refusal) if unasked => {
                 // The rules' refusal goes before that of the body.
-                ask().await?;
+                ask()?;
                 return Err(refusal);
             }
             Err(refusal) => return Err(refusal),

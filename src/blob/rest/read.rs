@@ -93,8 +93,8 @@ impl BlobCall<'_> {
         Ok(None)
     }
 
-    pub(super) async fn blob_properties(self, _: Incoming) -> Answer {
-        let blob = self.look(BlobOperation::BlobGetProperties).await?;
+    pub(super) fn blob_properties(self) -> Answer {
+        let blob = self.look(BlobOperation::BlobGetProperties)?;
         let state = &blob.state;
         let mut reply =
             Reply::ok().blob(&blob, self.now).maybe("content-md5", state.content.md5.map(md5_text));
@@ -117,8 +117,8 @@ impl BlobCall<'_> {
         reply.maybe("x-ms-access-tier-change-time", state.tier.changed.map(rfc1123))
     }
 
-    pub(super) async fn blob_metadata(self, _: Incoming) -> Answer {
-        let blob = self.look(BlobOperation::BlobGetMetadata).await?;
+    pub(super) fn blob_metadata(self) -> Answer {
+        let blob = self.look(BlobOperation::BlobGetMetadata)?;
         let state = &blob.state;
         Ok(Reply::ok()
             .etag(state.etag, state.modified)
@@ -126,8 +126,8 @@ impl BlobCall<'_> {
             .blob_metadata(&state.metadata))
     }
 
-    pub(super) async fn blob_tags(self, _: Incoming) -> Answer {
-        let blob = self.look(BlobOperation::BlobGetTags).await?;
+    pub(super) fn blob_tags(self) -> Answer {
+        let blob = self.look(BlobOperation::BlobGetTags)?;
         let mut xml = Xml::default();
         xml.open("Tags");
         write_tags(&mut xml, &blob.state.tags);
@@ -135,9 +135,9 @@ impl BlobCall<'_> {
         Ok(Reply::ok().xml(xml))
     }
 
-    async fn look(&self, operation: BlobOperation) -> Result<crate::blob::service::Blob, Refusal> {
+    fn look(&self, operation: BlobOperation) -> Result<crate::blob::service::Blob, Refusal> {
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
-        let found = self.engine()?.properties(self.cx(), operation, &at, asked).await;
+        let found = self.engine()?.properties(self.cx(), operation, &at, asked);
         self.told(found)
     }
 }

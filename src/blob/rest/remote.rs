@@ -211,7 +211,7 @@ impl BackgroundCopy {
     ) -> Result<Option<Content>, String> {
         let mut left = length;
         while left > 0 {
-            let waits = self.engine.awaits_bytes(&self.cx(), &self.at, &self.id).await;
+            let waits = self.engine.awaits_bytes(&self.cx(), &self.at, &self.id);
             if !waits.map_err(|error| error.to_string())? {
                 return Ok(None);
             }

@@ -1,9 +1,6 @@
 //! The service as a whole: containers, blobs by tags, account information, retention.
 
-use hyper::body::Incoming;
-
 use super::BlobCall;
-use super::body::DOCUMENT_MAX;
 use super::container::shown_access;
 use super::list::LIST_MAX;
 use super::read::write_tags;
@@ -20,14 +17,14 @@ const RETENTION: &str = "DeleteRetentionPolicy";
 const ROOT: &str = "StorageServiceProperties";
 
 impl BlobCall<'_> {
-    pub(super) async fn list_containers(self, _: Incoming) -> Answer {
+    pub(super) fn list_containers(self) -> Answer {
         let include = self.include(&["metadata", "deleted", "system"])?;
         let has = |word: &str| include.iter().any(|given| given == word);
         let max = self.page_size(LIST_MAX)?;
         let prefix = self.query.get("prefix").unwrap_or_default();
         let marker = self.query.get("marker");
         let engine = self.engine()?;
-        let page = engine.list_containers(self.cx(), prefix, marker, max, has("deleted")).await;
+        let page = engine.list_containers(self.cx(), prefix, marker, max, has("deleted"));
         let page = self.told(page)?;
         let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
@@ -85,7 +82,7 @@ impl BlobCall<'_> {
         xml.close("Container");
     }
 
-    pub(super) async fn find_blobs(self, _: Incoming) -> Answer {
+    pub(super) fn find_blobs(self) -> Answer {
         let missing = || {
             Refusal::bad("MissingRequiredQueryParameter", "The query parameter where is required.")
         };
@@ -104,7 +101,7 @@ impl BlobCall<'_> {
                 Some((container.to_owned(), name.to_owned()))
             }
         };
-        let found = self.engine()?.find_blobs(self.cx(), within, query, from, max).await;
+        let found = self.engine()?.find_blobs(self.cx(), within, query, from, max);
         let (found, next) = self.told(found)?;
         let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
@@ -130,39 +127,25 @@ impl BlobCall<'_> {
         Ok(Reply::ok().xml(xml))
     }
 
-    pub(super) async fn account_info(self, _: Incoming) -> Answer {
-        std::future::ready(Ok(Reply::ok()
+    pub(super) fn account_info(self) -> Answer {
+        Ok(Reply::ok()
             .header("x-ms-sku-name", "Standard_RAGRS")
             .header("x-ms-account-kind", "StorageV2")
-            .header("x-ms-is-hns-enabled", "false")))
-        .await
+            .header("x-ms-is-hns-enabled", "false"))
     }
 
     /// Set Blob Service Properties: the documents are kept as for every service; the retention also
     /// takes effect.
-    pub(super) async fn set_service_properties(self, body: Incoming) -> Answer {
-        let document = self.collect(body, DOCUMENT_MAX).await?;
-        let given = Element::read(&document, ROOT)?;
+    pub(super) fn set_service_properties(self) -> Answer {
+        let given = Element::read(&self.body, ROOT)?;
         let parts = service_operations::checked_parts(self.site.service, &given)?;
         let retention = given.child(RETENTION).map(read_retention).transpose()?;
-        let account = std::sync::Arc::clone(self.0.account);
-        // On a thread that goes on if the client does not wait.
-        let set = move || account.set_blob_properties(parts, retention);
-        let set = tokio::task::spawn_blocking(set).await;
-        self.told(set.map_err(|_| Refusal::internal("setting the properties panicked"))?)?;
+        self.told(self.account.set_blob_properties(parts, retention))?;
         Ok(Reply::accepted())
     }
 
-    pub(super) async fn service_properties(self, _: Incoming) -> Answer {
-        std::future::ready(service_operations::service_properties(self.0)).await
-    }
-
-    pub(super) async fn service_stats(self, _: Incoming) -> Answer {
-        std::future::ready(service_operations::service_stats(self.0)).await
-    }
-
-    pub(super) async fn not_done(self, _: Incoming) -> Answer {
-        std::future::ready(Err(Refusal::not_implemented("This operation"))).await
+    pub(super) fn not_done(self) -> Answer {
+        Err(Refusal::not_implemented("This operation"))
     }
 }
 

@@ -117,15 +117,14 @@ impl BlobService {
         self.change(cx, publish).await
     }
 
-    pub async fn block_lists(
+    pub fn block_lists(
         &self,
         cx: &Context,
         at: &BlobAt,
         asked: AccessConditions,
     ) -> BlobResult<BlockLists> {
-        let at = at.clone();
-        self.look_elsewhere(cx, move |look| {
-            let place = look.admitted(BlobOperation::BlockBlobGetBlockList, &at, &asked)?;
+        self.look(cx, |look| {
+            let place = look.admitted(BlobOperation::BlockBlobGetBlockList, at, &asked)?;
             let uncommitted = look.tx.uncommitted_blocks(place.container, &at.name)?;
             let committed = match place.blob() {
                 Some(row) => look.tx.committed_blocks(row.id)?,
@@ -138,7 +137,6 @@ impl BlobService {
             let blob = place.blob().map(|row| row.record.clone());
             Ok(BlockLists { blob, committed: shown(committed), uncommitted: shown(uncommitted) })
         })
-        .await
     }
 }
 

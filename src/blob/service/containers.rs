@@ -77,20 +77,18 @@ impl BlobService {
     }
 
     /// Reads of a container: properties, metadata, access policies.
-    pub async fn container(
+    pub fn container(
         &self,
         cx: &Context,
         operation: BlobOperation,
         name: &str,
         asked: AccessConditions,
     ) -> BlobResult<ContainerState> {
-        let name = name.to_owned();
-        self.look(cx, move |look| {
-            let row = look.container(&name)?;
+        self.look(cx, |look| {
+            let row = look.container(name)?;
             look.admit_container(operation, &asked, &row)?;
             Ok(row.record)
         })
-        .await
     }
 
     /// A container as it authorises requests; `None` if there is none, or it cannot be read. Not
@@ -208,7 +206,7 @@ impl BlobService {
         .await
     }
 
-    pub async fn list_containers(
+    pub fn list_containers(
         &self,
         cx: &Context,
         prefix: &str,
@@ -216,15 +214,12 @@ impl BlobService {
         limit: usize,
         deleted: bool,
     ) -> BlobResult<ContainerPage> {
-        let (prefix, from) = (prefix.to_owned(), from.map(str::to_owned));
-        self.look_elsewhere(cx, move |look| {
-            let (mut rows, next) =
-                look.tx.list_containers(&prefix, from.as_deref(), limit, deleted)?;
+        self.look(cx, |look| {
+            let (mut rows, next) = look.tx.list_containers(prefix, from, limit, deleted)?;
             rows.retain(|row| is_kept(row, look.now));
             let containers = rows.into_iter().map(Container::from).collect();
             Ok(ContainerPage { containers, next })
         })
-        .await
     }
 
     pub async fn lease_container(

@@ -70,10 +70,8 @@ impl BlobService {
     }
 
     /// Whether a copy still waits for its bytes: it was neither aborted nor deleted.
-    pub async fn awaits_bytes(&self, cx: &Context, at: &BlobAt, id: &str) -> BlobResult<bool> {
-        let (at, id) = (at.clone(), id.to_owned());
-        let look = move |look: &BlobView<'_>| Ok(waiting(look, &at, &id)?.is_some());
-        self.look(cx, look).await
+    pub fn awaits_bytes(&self, cx: &Context, at: &BlobAt, id: &str) -> BlobResult<bool> {
+        self.look(cx, |look| Ok(waiting(look, at, id)?.is_some()))
     }
 
     /// Ends a copy with the bytes that were fetched, or with the reason why not. A copy that was

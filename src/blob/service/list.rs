@@ -92,22 +92,20 @@ pub struct FoundBlob {
 pub type FoundPage = (Vec<FoundBlob>, Option<(String, String)>);
 
 impl BlobService {
-    pub async fn list_blobs(
+    pub fn list_blobs(
         &self,
         cx: &Context,
         container: &str,
         query: ListQuery,
     ) -> BlobResult<ListPage> {
-        let container = container.to_owned();
-        self.look_elsewhere(cx, move |look| {
-            let id = look.container(&container)?.id;
+        self.look(cx, |look| {
+            let id = look.container(container)?.id;
             list(look, id, query)
         })
-        .await
     }
 
     /// Find Blobs by Tags, in one container or in all. At least one tag must be compared.
-    pub async fn find_blobs(
+    pub fn find_blobs(
         &self,
         cx: &Context,
         container: Option<&str>,
@@ -118,10 +116,9 @@ impl BlobService {
         if !query.conjuncts().iter().any(|one| matches!(one.key, ComparisonKey::Tag(_))) {
             return Err(BlobDenial::InvalidTagQuery.into());
         }
-        let container = container.map(str::to_owned);
-        self.look_elsewhere(cx, move |look| {
+        self.look(cx, |look| {
             // The container of the request bounds the search, whatever the query says.
-            let within = match container.as_deref().or(container_of(&query)) {
+            let within = match container.or(container_of(&query)) {
                 Some(name) if container.is_some() => Some(look.container(name)?.id),
                 Some(name) => match look.tx.container::<ContainerState>(name)? {
                     Some(row) => Some(row.id),
@@ -131,7 +128,6 @@ impl BlobService {
             };
             find(look, within, &query, from.as_ref(), max)
         })
-        .await
     }
 }
 

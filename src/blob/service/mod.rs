@@ -79,6 +79,7 @@ use self::change::{BlobChange, BlobView};
 use self::retention::Settings;
 use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
+use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory};
 use crate::journal::{AccountJournal, Change, History};
@@ -158,24 +159,25 @@ impl BlobService {
         &self.memory.options
     }
 
-    /// Looks at a bounded number of rows of one committed state.
-    async fn look<T: Send + 'static>(
+    /// Looks at one committed state.
+    fn look<T>(
         &self,
         cx: &Context,
-        look: impl Fn(&BlobView<'_>) -> BlobResult<T> + Send + 'static,
+        look: impl FnOnce(&BlobView<'_>) -> BlobResult<T>,
     ) -> BlobResult<T> {
-        let (memory, now) = (Arc::clone(&self.memory), cx.now);
-        self.look_at(move |tx| look(&BlobView { tx, memory: &memory, now })).await
+        self.store.read(|tx| look(&BlobView { tx, memory: &self.memory, now: cx.now }))
     }
 
-    /// As [`BlobService::look`], on a thread that may block.
+    /// As [`BlobService::look`], on a thread that may block: for more rows than an event loop
+    /// reads.
     async fn look_elsewhere<T: Send + 'static>(
         &self,
         cx: &Context,
         look: impl FnOnce(&BlobView<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
-        let (memory, now) = (Arc::clone(&self.memory), cx.now);
-        self.look_elsewhere_at(move |tx| look(&BlobView { tx, memory: &memory, now })).await
+        let (store, memory, now) = (Arc::clone(&self.store), Arc::clone(&self.memory), cx.now);
+        let read = move || store.read(|tx| look(&BlobView { tx, memory: &memory, now }));
+        on_blocking_thread(read).await
     }
 }
 

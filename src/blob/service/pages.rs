@@ -123,25 +123,23 @@ impl BlobService {
     }
 
     /// Get Page Ranges, within a range of bytes.
-    pub async fn page_ranges(
+    pub fn page_ranges(
         &self,
         cx: &Context,
         at: &BlobAt,
         asked: AccessConditions,
         query: PageQuery,
     ) -> BlobResult<Paged> {
-        let at = at.clone();
-        self.look_elsewhere(cx, move |look| {
+        self.look(cx, |look| {
             let operation = BlobOperation::PageBlobGetPageRanges;
-            let row = look.admitted(operation, &at, &asked)?.admitted()?;
+            let row = look.admitted(operation, at, &asked)?.admitted()?;
             let written = written(look, row.id, query.window(row.record.length))?;
             Ok(query.page(row.record, page_list(&written)))
         })
-        .await
     }
 
     /// Get Page Ranges with `prevsnapshot`: what was written and cleared since that snapshot.
-    pub async fn page_difference(
+    pub fn page_difference(
         &self,
         cx: &Context,
         at: &BlobAt,
@@ -149,10 +147,9 @@ impl BlobService {
         previous: Timestamp,
         query: PageQuery,
     ) -> BlobResult<Paged> {
-        let at = at.clone();
-        self.look_elsewhere(cx, move |look| {
+        self.look(cx, |look| {
             let operation = BlobOperation::PageBlobGetPageRangesDiff;
-            let place = look.admitted(operation, &at, &asked)?;
+            let place = look.admitted(operation, at, &asked)?;
             let container = place.container;
             let row = place.admitted()?;
             if matches!(at.selector, Selector::Snapshot(moment) if moment < previous) {
@@ -170,7 +167,6 @@ impl BlobService {
             let now = written(look, row.id, window)?;
             Ok(query.page(row.record, page_difference(&then, &now)))
         })
-        .await
     }
 
     /// Set Blob Properties that resizes a page blob or changes its sequence number; `content` is

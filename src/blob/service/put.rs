@@ -116,19 +116,17 @@ impl BodyShape {
 
 impl BlobService {
     /// Asks the rules about a write before its body is received, so that a refusal costs no upload.
-    pub async fn check(
+    pub fn check(
         &self,
         cx: &Context,
         operation: BlobOperation,
         at: &BlobAt,
         asked: &AccessConditions,
     ) -> BlobResult<Admitted> {
-        let (at, asked) = (at.clone(), asked.clone());
-        self.look(cx, move |look| {
-            let place = look.admitted(operation, &at, &asked)?;
+        self.look(cx, |look| {
+            let place = look.admitted(operation, at, asked)?;
             Ok(Admitted { container: place.container })
         })
-        .await
     }
 
     /// A place for the body of a write to `at`.

@@ -53,7 +53,7 @@ impl Blob {
 
 impl BlobService {
     /// Reads a blob's properties, metadata or tags; `operation` says which.
-    pub async fn properties(
+    pub fn properties(
         &self,
         cx: &Context,
         operation: BlobOperation,
@@ -64,11 +64,8 @@ impl BlobService {
         if let Some(cached) = self.cache.get(version, at) {
             return self.admit_cached(cx, operation, at, &asked, &cached.state);
         }
-        let place = at.clone();
-        let read = move |look: &BlobView<'_>| {
-            look.admitted(operation, &place, &asked)?.admitted().map(Blob::of)
-        };
-        let blob = self.look(cx, read).await?;
+        let blob =
+            self.look(cx, |look| look.admitted(operation, at, &asked)?.admitted().map(Blob::of))?;
         self.cache.put(version, at, CachedBlob { state: Arc::clone(&blob.state), content: None });
         Ok(blob)
     }
@@ -103,21 +100,19 @@ impl BlobService {
             let range = clipped(range, blob.state.length)?;
             return Ok(OpenedBlob { blob, range, content: BlobContent::Whole(content) });
         }
-        let whence = at;
-        let at = Arc::new((at.clone(), asked, range));
-        let short = Arc::clone(&at);
         let few = |tx: &BlobTx<'_>, id, range| tx.short_reader(id, range);
-        let opened = self.look(cx, move |look| open(look, &short, few)).await?;
-        if let Some(opened) = opened {
+        if let Some(opened) = self.look(cx, |look| open(look, at, &asked, range.as_ref(), few))? {
             if let BlobContent::Whole(content) = &opened.content {
                 let (state, content) = (Arc::clone(&opened.blob.state), Some(Arc::clone(content)));
-                self.cache.put(version, whence, CachedBlob { state, content });
+                self.cache.put(version, at, CachedBlob { state, content });
             }
             return Ok(opened);
         }
         // Many extents, or many files, are read where a thread may block.
         let whole = |tx: &BlobTx<'_>, id, range| tx.range_reader(id, range).map(Some);
-        let opened = self.look_elsewhere(cx, move |look| open(look, &at, whole)).await?;
+        let at = at.clone();
+        let read = move |look: &BlobView<'_>| open(look, &at, &asked, range.as_ref(), whole);
+        let opened = self.look_elsewhere(cx, read).await?;
         Ok(opened.ok_or_else(|| DbError::Io("a reader was not made".to_owned()))?)
     }
 }
@@ -125,12 +120,14 @@ impl BlobService {
 /// Opens a blob with a reader that `read` makes; `None` if that makes none.
 fn open(
     look: &BlobView<'_>,
-    (at, asked, range): &(BlobAt, AccessConditions, Option<Range<u64>>),
+    at: &BlobAt,
+    asked: &AccessConditions,
+    range: Option<&Range<u64>>,
     read: impl Fn(&BlobTx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
 ) -> BlobResult<Option<OpenedBlob>> {
     let place = look.admitted(BlobOperation::BlobDownload, at, asked)?;
     let row = place.admitted()?;
-    let range = clipped(range.clone(), row.record.length)?;
+    let range = clipped(range.cloned(), row.record.length)?;
     let content = if is_unwritten(&row.record) {
         BlobContent::Zeros
     } else {

@@ -267,14 +267,6 @@ impl Store for BlobStore {
         Self::read(self, f)
     }
 
-    fn try_read<T, E: From<DbError>>(
-        &self,
-        f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
-    ) -> Option<Result<T, E>> {
-        let (token, era) = (self.shared.readers.enter(), self.era());
-        self.database.try_read(|conn| f(&BlobTx::new(conn, &self.shared, &token, era)))
-    }
-
     fn submit<T: Send + 'static, E: From<DbError> + Send + 'static>(
         &self,
         purpose: Purpose,
@@ -282,7 +274,7 @@ impl Store for BlobStore {
         done: impl FnOnce(Result<T, E>) + Send + 'static,
     ) {
         let (shared, after) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
-        self.database.submit_for(
+        self.database.submit(
             purpose,
             move |conn| run_write(conn, &shared, &mut f),
             move |written: Result<(T, Effects), E>| {

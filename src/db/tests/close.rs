@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use super::{Place, keys, put, receive};
-use crate::db::{DbError, SyncMode};
+use crate::db::{DbError, Purpose, SyncMode};
 
 #[test]
 fn the_log_is_empty_after_the_last_owner_is_gone() {
@@ -26,6 +26,7 @@ fn requests_that_wait_are_answered_before_the_database_closes() {
     let (go, wait) = channel::<()>();
     let first = sender.clone();
     db.submit(
+        Purpose::Store,
         move |conn| {
             receive(&wait);
             put(conn, 0, b"x")
@@ -34,7 +35,11 @@ fn requests_that_wait_are_answered_before_the_database_closes() {
     );
     for key in 1..50 {
         let sender = sender.clone();
-        db.submit(move |conn| put(conn, key, b"x"), move |outcome| sender.send(outcome).unwrap());
+        db.submit(
+            Purpose::Store,
+            move |conn| put(conn, key, b"x"),
+            move |outcome| sender.send(outcome).unwrap(),
+        );
     }
     go.send(()).unwrap();
     drop(db);
@@ -52,6 +57,7 @@ fn the_last_owner_may_be_a_receiver_on_the_writer_thread() {
     let (go, wait) = channel::<()>();
     let owner = Arc::clone(&db);
     db.submit(
+        Purpose::Store,
         move |conn| {
             receive(&wait);
             put(conn, 1, b"x")

@@ -214,7 +214,7 @@ fn a_crowd_of_deletions_is_done_in_groups_that_the_space_is_enough_for() {
             }
             Ok(())
         };
-        db.submit_for(Purpose::Delete, delete, move |outcome| sender.send(outcome).unwrap());
+        db.submit(Purpose::Delete, delete, move |outcome| sender.send(outcome).unwrap());
     }
     blocked.end();
     for _ in 0..REQUESTS {
@@ -234,7 +234,7 @@ fn each_request_of_a_group_is_either_answered_ok_and_there_or_failed_and_not() {
         // The tenth alone is larger than the disk, and larger than the page cache.
         let size = if key == 10 { 100 << 20 } else { 1000 };
         let work = move |conn: &rusqlite::Connection| put(conn, key, &vec![1; size]);
-        db.submit(work, move |outcome| sender.send((key, outcome)).unwrap());
+        db.submit(Purpose::Store, work, move |outcome| sender.send((key, outcome)).unwrap());
     }
     blocked.end();
     let mut there = Vec::new();

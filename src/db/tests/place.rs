@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Place, SCHEMA, get, keys, put, quiet, wait_until};
-use crate::db::{Database, DbError, SyncMode, Tuning};
+use crate::db::{Database, DbError, Purpose, SyncMode, Tuning};
 
 fn is_gone(done: &Result<(), DbError>) -> bool {
     matches!(done, Err(DbError::Gone { .. }))
@@ -15,7 +15,7 @@ fn is_gone(done: &Result<(), DbError>) -> bool {
 fn wait_for_refusal(db: &Database) {
     wait_until("the refusal of a write", || is_gone(&db.write(|conn| put(conn, 2, b"two"))));
     let (told, outcome) = std::sync::mpsc::channel();
-    db.submit(|conn| put(conn, 3, b"three"), move |done| told.send(done).unwrap());
+    db.submit(Purpose::Store, |conn| put(conn, 3, b"three"), move |done| told.send(done).unwrap());
     assert!(is_gone(&outcome.recv().unwrap()));
     assert!(is_gone(&db.hold().begin()));
     assert!(is_gone(&db.check_place()));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Place, get, keys, put, quiet};
-use crate::db::{DbError, SyncMode, Tuning};
+use crate::db::{Database, DbError, SyncMode, Tuning};
+use crate::sync::front_end::during;
 
 #[test]
 fn a_read_sees_one_state_while_writes_go_on_and_does_not_block_them() {
@@ -104,33 +105,19 @@ fn an_error_names_the_file() {
 }
 
 #[test]
-fn a_read_gives_its_closure_back_when_all_readers_are_in_use() {
-    let place = Place::new();
-    let db = place.open_with(SyncMode::Normal, Tuning { readers: 1, ..quiet() });
-    db.write(|conn| put(conn, 1, b"x")).unwrap();
-    db.read(|_| {
-        assert!(db.try_read(|conn| get(conn, 1)).is_none());
-        Ok::<_, DbError>(())
-    })
-    .unwrap();
-    assert!(matches!(db.try_read(|conn| get(conn, 1)), Some(Ok(Some(_)))));
-}
-
-#[test]
-fn a_read_waits_for_a_reader_when_all_are_in_use() {
+fn a_read_never_waits_for_another_and_a_few_connections_are_kept() {
     let place = Place::new();
     let db = place.open_with(SyncMode::Normal, Tuning { readers: 2, ..quiet() });
-    let threads: Vec<_> = (0..8)
-        .map(|_| {
-            let db = Arc::clone(&db);
-            std::thread::spawn(move || {
-                for _ in 0..100 {
-                    assert_eq!(db.read(|conn| get(conn, 1)), Ok(None));
-                }
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    let nested = |depth: usize| {
+        fn read(db: &Database, depth: usize) -> Result<usize, DbError> {
+            db.read(|conn| {
+                let found = usize::from(get(conn, 1)?.is_some());
+                Ok(found + if depth == 0 { 0 } else { read(db, depth - 1)? })
             })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap();
-    }
+        }
+        read(&db, depth).unwrap()
+    };
+    assert_eq!(during("event loop", || nested(7)), 8);
+    assert_eq!(db.readers.free().len(), 2);
 }

@@ -56,205 +56,209 @@ fn policy(account: &Account, share: &str, id: &str) -> Option<StoredPolicy> {
 }
 
 static SERVICE_LIST_SHARES_SEGMENT: Operation =
-    Operation::read("ServiceListSharesSegment", ResourceLevel::Service, &[List], |call| {
+    Operation::pool_read("ServiceListSharesSegment", ResourceLevel::Service, &[List], |call| {
         FileCall(call).list_shares()
     });
 static SHARE_CREATE: Operation =
-    Operation::write("ShareCreate", ResourceLevel::Container, &[Create, Write], |call| {
+    Operation::pool_change("ShareCreate", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).create_share()
     });
 static SHARE_GET_PROPERTIES: Operation =
-    Operation::read("ShareGetProperties", ResourceLevel::Container, &[Read, List], |call| {
+    Operation::pool_read("ShareGetProperties", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_properties()
     });
 static SHARE_DELETE: Operation =
-    Operation::write("ShareDelete", ResourceLevel::Container, &[Delete], |call| {
+    Operation::pool_change("ShareDelete", ResourceLevel::Container, &[Delete], |call| {
         FileCall(call).delete_share()
     });
 static SHARE_ACQUIRE_LEASE: Operation =
-    Operation::write("ShareAcquireLease", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareAcquireLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).acquire_share_lease()
     });
 static SHARE_RELEASE_LEASE: Operation =
-    Operation::write("ShareReleaseLease", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareReleaseLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).release_share_lease()
     });
 static SHARE_CHANGE_LEASE: Operation =
-    Operation::write("ShareChangeLease", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareChangeLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).change_share_lease()
     });
 static SHARE_RENEW_LEASE: Operation =
-    Operation::write("ShareRenewLease", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareRenewLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).renew_share_lease()
     });
 static SHARE_BREAK_LEASE: Operation =
-    Operation::write("ShareBreakLease", ResourceLevel::Container, &[Write, Delete], |call| {
+    Operation::pool_change("ShareBreakLease", ResourceLevel::Container, &[Write, Delete], |call| {
         FileCall(call).break_share_lease()
     });
-static SHARE_CREATE_SNAPSHOT: Operation =
-    Operation::write("ShareCreateSnapshot", ResourceLevel::Container, &[Create, Write], |call| {
-        FileCall(call).create_snapshot()
-    });
+static SHARE_CREATE_SNAPSHOT: Operation = Operation::pool_change(
+    "ShareCreateSnapshot",
+    ResourceLevel::Container,
+    &[Create, Write],
+    |call| FileCall(call).create_snapshot(),
+);
 static SHARE_CREATE_PERMISSION: Operation =
-    Operation::write("ShareCreatePermission", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareCreatePermission", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).create_permission()
     })
     .service_sas(&[Write]);
 static SHARE_GET_PERMISSION: Operation =
-    Operation::read("ShareGetPermission", ResourceLevel::Container, &[Read], |call| {
+    Operation::pool_read("ShareGetPermission", ResourceLevel::Container, &[Read], |call| {
         FileCall(call).permission()
     })
     .service_sas(&[Read]);
 static SHARE_SET_PROPERTIES: Operation =
-    Operation::write("ShareSetProperties", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareSetProperties", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).set_share_properties()
     });
 static SHARE_GET_METADATA: Operation =
-    Operation::read("ShareGetMetadata", ResourceLevel::Container, &[Read, List], |call| {
+    Operation::pool_read("ShareGetMetadata", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_metadata()
     });
 static SHARE_SET_METADATA: Operation =
-    Operation::write("ShareSetMetadata", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareSetMetadata", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).set_share_metadata()
     });
 static SHARE_GET_ACCESS_POLICY: Operation =
-    Operation::read("ShareGetAccessPolicy", ResourceLevel::Container, &[Read], |call| {
+    Operation::pool_read("ShareGetAccessPolicy", ResourceLevel::Container, &[Read], |call| {
         FileCall(call).access_policy()
     });
 static SHARE_SET_ACCESS_POLICY: Operation =
-    Operation::write("ShareSetAccessPolicy", ResourceLevel::Container, &[Write], |call| {
+    Operation::pool_change("ShareSetAccessPolicy", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).set_access_policy()
     });
 static SHARE_GET_STATISTICS: Operation =
-    Operation::read("ShareGetStatistics", ResourceLevel::Container, &[Read, List], |call| {
+    Operation::pool_read("ShareGetStatistics", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_statistics()
     });
 static SHARE_RESTORE: Operation =
-    Operation::write("ShareRestore", ResourceLevel::Container, &[Create, Write], |call| {
+    Operation::pool_change("ShareRestore", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).restore_share()
     });
 static DIRECTORY_CREATE: Operation =
-    Operation::write("DirectoryCreate", ResourceLevel::Object, &[Create, Write], |call| {
+    Operation::pool_change("DirectoryCreate", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_directory()
     });
 static DIRECTORY_GET_PROPERTIES: Operation =
-    Operation::read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
+    Operation::pool_read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
         FileCall(call).directory_properties()
     });
 static DIRECTORY_DELETE: Operation =
-    Operation::write("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
+    Operation::pool_change("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
         FileCall(call).delete_directory()
     });
 static DIRECTORY_SET_PROPERTIES: Operation =
-    Operation::write("DirectorySetProperties", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("DirectorySetProperties", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_directory_properties()
     });
 static DIRECTORY_SET_METADATA: Operation =
-    Operation::write("DirectorySetMetadata", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("DirectorySetMetadata", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_directory_metadata()
     });
-static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation = Operation::read(
+static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation = Operation::pool_read(
     "DirectoryListFilesAndDirectoriesSegment",
     ResourceLevel::Object,
     &[List],
     |call| FileCall(call).list_directory(),
 );
 static DIRECTORY_LIST_HANDLES: Operation =
-    Operation::read("DirectoryListHandles", ResourceLevel::Object, &[List, Read], |call| {
+    Operation::pool_read("DirectoryListHandles", ResourceLevel::Object, &[List, Read], |call| {
         FileCall(call).list_handles()
     });
 static DIRECTORY_FORCE_CLOSE_HANDLES: Operation =
-    Operation::write("DirectoryForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("DirectoryForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).force_close_handles()
     });
 static DIRECTORY_RENAME: Operation =
-    Operation::write("DirectoryRename", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("DirectoryRename", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).rename(true)
     });
 static FILE_CREATE: Operation =
-    Operation::write("FileCreate", ResourceLevel::Object, &[Create, Write], |call| {
+    Operation::pool_change("FileCreate", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_file()
     });
 static FILE_DOWNLOAD: Operation =
-    Operation::read("FileDownload", ResourceLevel::Object, &[Read], |call| {
+    Operation::pool_read("FileDownload", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).download()
     })
     .overridable();
 static FILE_GET_PROPERTIES: Operation =
-    Operation::read("FileGetProperties", ResourceLevel::Object, &[Read], |call| {
+    Operation::pool_read("FileGetProperties", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).file_properties()
     })
     .overridable();
 static FILE_DELETE: Operation =
-    Operation::write("FileDelete", ResourceLevel::Object, &[Delete], |call| {
+    Operation::pool_change("FileDelete", ResourceLevel::Object, &[Delete], |call| {
         FileCall(call).delete_file()
     });
 static FILE_SET_HTTP_HEADERS: Operation =
-    Operation::write("FileSetHttpHeaders", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileSetHttpHeaders", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_file_properties()
     });
 static FILE_SET_METADATA: Operation =
-    Operation::write("FileSetMetadata", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileSetMetadata", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_file_metadata()
     });
 static FILE_ACQUIRE_LEASE: Operation =
-    Operation::write("FileAcquireLease", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileAcquireLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).acquire_file_lease()
     });
 static FILE_RELEASE_LEASE: Operation =
-    Operation::write("FileReleaseLease", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileReleaseLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).release_file_lease()
     });
 static FILE_CHANGE_LEASE: Operation =
-    Operation::write("FileChangeLease", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileChangeLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).change_file_lease()
     });
 static FILE_BREAK_LEASE: Operation =
-    Operation::write("FileBreakLease", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileBreakLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).break_file_lease()
     });
 static FILE_UPLOAD_RANGE: Operation =
-    Operation::write("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range()
     });
 static FILE_UPLOAD_RANGE_FROM_URL: Operation =
-    Operation::write("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range_from_url()
     });
 static FILE_GET_RANGE_LIST: Operation =
-    Operation::read("FileGetRangeList", ResourceLevel::Object, &[Read], |call| {
+    Operation::pool_read("FileGetRangeList", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).range_list()
     });
 static FILE_START_COPY: Operation =
-    Operation::write("FileStartCopy", ResourceLevel::Object, &[Create, Write], |call| {
+    Operation::pool_change("FileStartCopy", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).start_copy()
     });
 static FILE_ABORT_COPY: Operation =
-    Operation::write("FileAbortCopy", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileAbortCopy", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).abort_copy()
     });
 static FILE_LIST_HANDLES: Operation =
-    Operation::read("FileListHandles", ResourceLevel::Object, &[List, Read], |call| {
+    Operation::pool_read("FileListHandles", ResourceLevel::Object, &[List, Read], |call| {
         FileCall(call).list_handles()
     });
 static FILE_FORCE_CLOSE_HANDLES: Operation =
-    Operation::write("FileForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).force_close_handles()
     });
 static FILE_RENAME: Operation =
-    Operation::write("FileRename", ResourceLevel::Object, &[Write], |call| {
+    Operation::pool_change("FileRename", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).rename(false)
     });
-static FILE_CREATE_SYMBOLIC_LINK: Operation =
-    Operation::write("FileCreateSymbolicLink", ResourceLevel::Object, &[Create, Write], |_| {
-        Err(Refusal::not_implemented("Links"))
-    });
+static FILE_CREATE_SYMBOLIC_LINK: Operation = Operation::pool_change(
+    "FileCreateSymbolicLink",
+    ResourceLevel::Object,
+    &[Create, Write],
+    |_| Err(Refusal::not_implemented("Links")),
+);
 static FILE_GET_SYMBOLIC_LINK: Operation =
-    Operation::read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |_| {
+    Operation::pool_read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |_| {
         Err(Refusal::not_implemented("Links"))
     });
 static FILE_CREATE_HARD_LINK: Operation =
-    Operation::write("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |_| {
+    Operation::pool_change("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |_| {
         Err(Refusal::not_implemented("Links"))
     });
 

@@ -3,6 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use hyper::body::{Bytes, Incoming};
+
+use super::receive::collect;
+use super::refusal::Refusal;
 use super::site::Site;
 use crate::http::auth::Grant;
 use crate::http::request::Request;
@@ -33,6 +37,11 @@ impl<'a> Call<'a> {
         grant: &'a Grant,
     ) -> Self {
         Self { site, account, request, context, grant }
+    }
+
+    /// Receives a whole body into memory.
+    pub async fn collect(&self, body: Incoming) -> Result<Bytes, Refusal> {
+        collect(body, &self.site.options.limits).await
     }
 }
 

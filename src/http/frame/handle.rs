@@ -9,9 +9,11 @@
 //! the connection's event loop.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -29,7 +31,7 @@ use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
 use super::receive::{Unread, collect};
 use super::refusal::{Code, Refusal};
 use super::request_event::RequestEvent;
-use super::service::{Answer, Operation, OperationHandler};
+use super::service::{Answer, Operation, OperationHandler, Working};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
@@ -278,7 +280,7 @@ async fn serve(
         context.now = request.now;
     }
     let visit = fate.leaves_later(site, &request, &context.caller);
-    let answer = if let (None, OperationHandler::Whole(run)) = (&operation.needs, &operation.run) {
+    let answer = if let (None, OperationHandler::Read(run)) = (&operation.needs, &operation.run) {
         // The sender is unknown: the body is not received and the connection proves nothing.
         let (account, context, grant) = (&account, &context, &grant);
         body.answer(run(&Call { site, account, request: &request, context, grant })).await
@@ -310,35 +312,47 @@ async fn carry_out(
     mut request: Request,
     body: Incoming,
 ) -> Answer {
-    let limits = &site.options.limits;
     match operation.run {
-        OperationHandler::Streamed(run) => {
+        OperationHandler::Read(run) => {
             let call = Call::new(site, &account, &request, &context, &grant);
-            noted(&call, operation, run(&call, body).await)
+            let answer = catch_unwind(AssertUnwindSafe(|| run(&call)));
+            noted(&call, operation, answer.unwrap_or_else(|_| Err(broken())))
         }
-        OperationHandler::Async(run) => {
-            request.body = collect(body, limits).await?;
+        OperationHandler::Change(run) => {
             let call = Call::new(site, &account, &request, &context, &grant);
-            noted(&call, operation, run(&call).await)
+            let answer = unbroken(run(&call, body)).await;
+            noted(&call, operation, answer)
         }
-        OperationHandler::Whole(run) => {
+        OperationHandler::Work(run) => {
+            let limits = &site.options.limits;
             request.body = collect(body, limits).await?;
             let site = Arc::clone(site);
             let work = move || {
                 let call = Call::new(&site, &account, &request, &context, &grant);
-                let mut answer = run(&call);
-                present(operation, &grant, &mut answer);
-                as_looked_at(&request, answer)
+                let answer = run(&call);
+                as_looked_at(&request, noted(&call, operation, answer))
             };
             on_pool(limits, work).await?
         }
     }
 }
 
+/// The answer of an operation; a refusal if it panics.
+async fn unbroken(mut working: Working<'_>) -> Answer {
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| working.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(broken())))
+    })
+    .await
+}
+
 /// Notes the answer of an operation, and adds what the grant of the request demands of it.
 fn noted(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
     call.note(&answer);
-    present(operation, call.grant, &mut answer);
+    // A SAS may say how content is to be presented.
+    if let (true, Ok(reply)) = (operation.overridable, &mut answer) {
+        override_headers(reply, &call.grant.overrides);
+    }
     answer
 }
 
@@ -409,13 +423,6 @@ fn as_looked_at(request: &Request, answer: Answer) -> Answer {
             Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""))
         }
         other => other,
-    }
-}
-
-/// A SAS may say how content is to be presented.
-fn present(operation: &Operation, grant: &Grant, answer: &mut Answer) {
-    if let (true, Ok(reply)) = (operation.overridable, answer) {
-        override_headers(reply, &grant.overrides);
     }
 }
 

@@ -95,31 +95,23 @@ pub struct Operation {
     pub run: OperationHandler,
 }
 
-/// How an operation is carried out.
+/// Where an operation is carried out.
 pub enum OperationHandler {
-    /// On a thread that may block, with the whole body in memory.
-    Whole(fn(&Call<'_>) -> Answer),
-    /// On the event loop, with the whole body in memory. It waits for the engine without blocking.
-    Async(for<'a> fn(&'a Call<'a>) -> Working<'a>),
-    /// On the event loop, with the body as it comes.
-    Streamed(for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>),
+    /// On the event loop, at once: one bounded read of the database or of memory.
+    Read(fn(&Call<'_>) -> Answer),
+    /// On the event loop, with the body as it comes. It waits for bytes and for the commit, and
+    /// keeps no thread meanwhile.
+    Change(for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>),
+    /// On the bounded pool of threads that may block, with the whole body in memory.
+    Work(fn(&Call<'_>) -> Answer),
 }
 
 impl Operation {
-    /// An operation that only reads, with the whole body in memory.
-    pub const fn read(
+    const fn new(
         name: &'static str,
         level: ResourceLevel,
         permissions: &'static [Permission],
-        run: fn(&Call<'_>) -> Answer,
-    ) -> Self {
-        Self::reading(name, level, permissions, OperationHandler::Whole(run))
-    }
-
-    const fn reading(
-        name: &'static str,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
+        changes: bool,
         run: OperationHandler,
     ) -> Self {
         Self {
@@ -133,40 +125,61 @@ impl Operation {
                     ResourceLevel::Service | ResourceLevel::Container => None,
                 },
             }),
-            changes: false,
+            changes,
             overridable: false,
             run,
         }
     }
 
-    /// An operation that changes something, with the whole body in memory.
-    pub const fn write(
+    /// An operation that reads on the event loop.
+    pub const fn read(
         name: &'static str,
         level: ResourceLevel,
         permissions: &'static [Permission],
         run: fn(&Call<'_>) -> Answer,
     ) -> Self {
-        Self { changes: true, ..Self::read(name, level, permissions, run) }
+        Self::new(name, level, permissions, false, OperationHandler::Read(run))
     }
 
-    /// An operation that only reads, on the event loop.
+    /// An operation that reads on the event loop and, where there is much to read, waits for the
+    /// pool.
     pub const fn read_async(
         name: &'static str,
         level: ResourceLevel,
         permissions: &'static [Permission],
-        run: for<'a> fn(&'a Call<'a>) -> Working<'a>,
+        run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>,
     ) -> Self {
-        Self::reading(name, level, permissions, OperationHandler::Async(run))
+        Self::new(name, level, permissions, false, OperationHandler::Change(run))
     }
 
-    /// An operation that changes something, on the event loop.
-    pub const fn write_async(
+    /// An operation that changes something, by the queue of the database's writer.
+    pub const fn change(
         name: &'static str,
         level: ResourceLevel,
         permissions: &'static [Permission],
-        run: for<'a> fn(&'a Call<'a>) -> Working<'a>,
+        run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>,
     ) -> Self {
-        Self { changes: true, ..Self::read_async(name, level, permissions, run) }
+        Self::new(name, level, permissions, true, OperationHandler::Change(run))
+    }
+
+    /// An operation that reads on the pool.
+    pub const fn pool_read(
+        name: &'static str,
+        level: ResourceLevel,
+        permissions: &'static [Permission],
+        run: fn(&Call<'_>) -> Answer,
+    ) -> Self {
+        Self::new(name, level, permissions, false, OperationHandler::Work(run))
+    }
+
+    /// An operation that changes something on the pool.
+    pub const fn pool_change(
+        name: &'static str,
+        level: ResourceLevel,
+        permissions: &'static [Permission],
+        run: fn(&Call<'_>) -> Answer,
+    ) -> Self {
+        Self::new(name, level, permissions, true, OperationHandler::Work(run))
     }
 
     /// The operation that a browser asks for before it sends a request from another origin.
@@ -198,11 +211,5 @@ impl Operation {
     #[must_use]
     pub const fn overridable(self) -> Self {
         Self { overridable: true, ..self }
-    }
-
-    /// This operation, carried out while its body arrives.
-    #[must_use]
-    pub const fn streamed(self, run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>) -> Self {
-        Self { run: OperationHandler::Streamed(run), ..self }
     }
 }

@@ -30,7 +30,7 @@ const RETENTION_DAYS_MAX: u32 = 365;
 const ROOT: &str = "StorageServiceProperties";
 
 pub static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-pub static SERVICE_SET_PROPERTIES: Operation = Operation::write(
+pub static SERVICE_SET_PROPERTIES: Operation = Operation::pool_change(
     "ServiceSetProperties",
     ResourceLevel::Service,
     &[Permission::Write],
@@ -49,7 +49,7 @@ pub static SERVICE_GET_STATISTICS: Operation = Operation::read(
     service_stats,
 );
 /// Get User Delegation Key.
-pub static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
+pub static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::pool_read(
     "ServiceGetUserDelegationKey",
     ResourceLevel::Service,
     &[Permission::Read],

@@ -3,6 +3,7 @@
 //! Decides how a receipt is read from the query: as it was sent, percent-decoded. A plus stands
 //! for itself there, and an empty receipt is one, though a wrong one.
 
+use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
 use super::messages::read_text;
@@ -14,11 +15,12 @@ use crate::http::request::Request;
 use crate::queue::rules::QueueDenial;
 use crate::queue::rules::parameters::{POP_RECEIPT, UPDATE_VISIBILITY, VISIBILITY_TIMEOUT};
 
-pub(super) async fn update(call: &Call<'_>) -> Answer {
+pub(super) async fn update(call: &Call<'_>, body: Incoming) -> Answer {
+    let body = call.collect(body).await?;
     let receipt = receipt(call)?;
     let visibility = UPDATE_VISIBILITY.read(call.query.get(VISIBILITY_TIMEOUT))?;
     // No body keeps the text.
-    let text = if call.body.is_empty() { None } else { Some(read_text(&call.body)?) };
+    let text = if body.is_empty() { None } else { Some(read_text(&body)?) };
     let (queue, id, with) = (queue_name(call)?, id(call), (visibility, text));
     let queues = queues(call)?;
     let new = queues.update_message(call.context, queue, &id, &receipt, with).await?;
@@ -27,7 +29,7 @@ pub(super) async fn update(call: &Call<'_>) -> Answer {
         .header("x-ms-time-next-visible", new.visible_at.rfc1123()))
 }
 
-pub(super) async fn delete(call: &Call<'_>) -> Answer {
+pub(super) async fn delete(call: &Call<'_>, _: Incoming) -> Answer {
     let receipt = receipt(call)?;
     let (queue, id) = (queue_name(call)?, id(call));
     queues(call)?.delete_message(call.context, queue, &id, &receipt).await?;

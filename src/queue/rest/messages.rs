@@ -3,6 +3,8 @@
 //! Decides how a message's text is read and written: to the letter. The server never decodes it;
 //! base64 is the client's choice.
 
+use hyper::body::Incoming;
+
 use super::{no_content, queue_name, queues};
 use crate::http::frame::call::Call;
 use crate::http::frame::refusal::Refusal;
@@ -19,10 +21,11 @@ const LIST: &str = "QueueMessagesList";
 const MESSAGE: &str = "QueueMessage";
 const TEXT: &str = "MessageText";
 
-pub(super) async fn put(call: &Call<'_>) -> Answer {
+pub(super) async fn put(call: &Call<'_>, body: Incoming) -> Answer {
+    let body = call.collect(body).await?;
     let query = &call.query;
     let times = PutTimes::read(query.get(VISIBILITY_TIMEOUT), query.get(TIME_TO_LIVE))?;
-    let text = read_text(&call.body)?;
+    let text = read_text(&body)?;
     let new = NewMessage { text, times };
     let put = queues(call)?.put_message(call.context, queue_name(call)?, new).await?;
     let mut xml = Xml::default();
@@ -35,7 +38,7 @@ pub(super) async fn put(call: &Call<'_>) -> Answer {
     Ok(Reply::created().xml(xml))
 }
 
-pub(super) async fn get(call: &Call<'_>) -> Answer {
+pub(super) async fn get(call: &Call<'_>, _: Incoming) -> Answer {
     let most = NUMBER.read(call.query.get(NUMBER_OF_MESSAGES))?;
     let visibility = GET_VISIBILITY.read(call.query.get(VISIBILITY_TIMEOUT))?;
     let queues = queues(call)?;
@@ -43,13 +46,13 @@ pub(super) async fn get(call: &Call<'_>) -> Answer {
     Ok(listed(&got, true))
 }
 
-pub(super) async fn peek(call: &Call<'_>) -> Answer {
+pub(super) fn peek(call: &Call<'_>) -> Answer {
     let most = NUMBER.read(call.query.get(NUMBER_OF_MESSAGES))?;
-    let seen = queues(call)?.peek_messages(call.context, queue_name(call)?, most).await?;
+    let seen = queues(call)?.peek_messages(call.context, queue_name(call)?, most)?;
     Ok(listed(&seen, false))
 }
 
-pub(super) async fn clear(call: &Call<'_>) -> Answer {
+pub(super) async fn clear(call: &Call<'_>, _: Incoming) -> Answer {
     queues(call)?.clear_messages(call.context, queue_name(call)?).await?;
     Ok(no_content())
 }

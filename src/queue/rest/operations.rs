@@ -86,69 +86,67 @@ fn policy(account: &Account, queue: &str, id: &str) -> Option<StoredPolicy> {
 }
 
 static SERVICE_LIST_QUEUES_SEGMENT: Operation =
-    Operation::read_async("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
-        Box::pin(service::list(call))
+    Operation::pool_read("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
+        service::list(call)
     });
 
 // No service SAS reaches a queue as a whole; the refusal is that of a missing permission.
 static QUEUE_CREATE: Operation =
-    Operation::write_async("QueueCreate", ResourceLevel::Container, &[Create, Write], |call| {
-        Box::pin(queue::create(call))
+    Operation::change("QueueCreate", ResourceLevel::Container, &[Create, Write], |call, body| {
+        Box::pin(queue::create(call, body))
     })
     .service_sas(&[]);
 static QUEUE_DELETE: Operation =
-    Operation::write_async("QueueDelete", ResourceLevel::Container, &[Delete], |call| {
-        Box::pin(queue::delete(call))
+    Operation::change("QueueDelete", ResourceLevel::Container, &[Delete], |call, body| {
+        Box::pin(queue::delete(call, body))
     })
     .service_sas(&[]);
 static QUEUE_GET_PROPERTIES: Operation =
-    Operation::read_async("QueueGetProperties", ResourceLevel::Container, &[Read], |call| {
-        Box::pin(queue::properties(call))
+    Operation::read("QueueGetProperties", ResourceLevel::Container, &[Read], |call| {
+        queue::properties(call)
     })
     .service_sas(&[Read]);
 static QUEUE_SET_METADATA: Operation =
-    Operation::write_async("QueueSetMetadata", ResourceLevel::Container, &[Write], |call| {
-        Box::pin(queue::set_metadata(call))
+    Operation::change("QueueSetMetadata", ResourceLevel::Container, &[Write], |call, body| {
+        Box::pin(queue::set_metadata(call, body))
     })
     .service_sas(&[]);
 // No SAS at all reaches stored access policies.
 static QUEUE_GET_ACCESS_POLICY: Operation =
-    Operation::read_async("QueueGetAccessPolicy", ResourceLevel::Container, &[], |call| {
-        Box::pin(policies::get(call))
+    Operation::read("QueueGetAccessPolicy", ResourceLevel::Container, &[], |call| {
+        policies::get(call)
     })
     .service_sas(&[]);
 static QUEUE_SET_ACCESS_POLICY: Operation =
-    Operation::write_async("QueueSetAccessPolicy", ResourceLevel::Container, &[], |call| {
-        Box::pin(policies::set(call))
+    Operation::change("QueueSetAccessPolicy", ResourceLevel::Container, &[], |call, body| {
+        Box::pin(policies::set(call, body))
     })
     .service_sas(&[]);
 
 static MESSAGES_ENQUEUE: Operation =
-    Operation::write_async("MessagesEnqueue", ResourceLevel::Object, &[Add], |call| {
-        Box::pin(messages::put(call))
+    Operation::change("MessagesEnqueue", ResourceLevel::Object, &[Add], |call, body| {
+        Box::pin(messages::put(call, body))
     });
 static MESSAGES_DEQUEUE: Operation =
-    Operation::write_async("MessagesDequeue", ResourceLevel::Object, &[Process], |call| {
-        Box::pin(messages::get(call))
+    Operation::change("MessagesDequeue", ResourceLevel::Object, &[Process], |call, body| {
+        Box::pin(messages::get(call, body))
     });
 static MESSAGES_PEEK: Operation =
-    Operation::read_async("MessagesPeek", ResourceLevel::Object, &[Read], |call| {
-        Box::pin(messages::peek(call))
-    });
+    Operation::read("MessagesPeek", ResourceLevel::Object, &[Read], |call| messages::peek(call));
 static MESSAGES_CLEAR: Operation =
-    Operation::write_async("MessagesClear", ResourceLevel::Container, &[Delete], |call| {
-        Box::pin(messages::clear(call))
+    Operation::change("MessagesClear", ResourceLevel::Container, &[Delete], |call, body| {
+        Box::pin(messages::clear(call, body))
     })
     .or_level(ResourceLevel::Object)
     .service_sas(&[]);
 static MESSAGE_ID_UPDATE: Operation =
-    Operation::write_async("MessageIdUpdate", ResourceLevel::Object, &[Update], |call| {
-        Box::pin(message::update(call))
+    Operation::change("MessageIdUpdate", ResourceLevel::Object, &[Update], |call, body| {
+        Box::pin(message::update(call, body))
     })
     .or_level(ResourceLevel::Container);
 static MESSAGE_ID_DELETE: Operation =
-    Operation::write_async("MessageIdDelete", ResourceLevel::Object, &[Process], |call| {
-        Box::pin(message::delete(call))
+    Operation::change("MessageIdDelete", ResourceLevel::Object, &[Process], |call, body| {
+        Box::pin(message::delete(call, body))
     })
     .or_level(ResourceLevel::Container);
 

@@ -12,7 +12,7 @@ use crate::http::xml::Xml;
 use crate::queue::rules::parameters::LIST_MAX;
 use crate::queue::service::QueueList;
 
-pub(super) async fn list(call: &Call<'_>) -> Answer {
+pub(super) fn list(call: &Call<'_>) -> Answer {
     let query = &call.query;
     let include = query.words("include");
     let with_metadata = include.iter().any(|word| word == "metadata");
@@ -27,7 +27,7 @@ pub(super) async fn list(call: &Call<'_>) -> Answer {
         from: from.unwrap_or_default().to_owned(),
         most: Some(most),
     };
-    let page = queues(call)?.list_queues(call.context, list).await?;
+    let page = queues(call)?.list_queues(call.context, list)?;
     let mut xml = Xml::default();
     let endpoint = call.address.endpoint.as_str();
     xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);

@@ -75,7 +75,7 @@ impl QueueService {
         // Clients poll: most Gets find nothing, and need no writer. After one that found something
         // the next mostly does too, and a look would only cost time.
         let hot = self.memory.found_last(queue);
-        if !hot && !self.has_visible(context, queue).await? {
+        if !hot && !self.has_visible(context, queue)? {
             return Ok(Vec::new());
         }
         for _ in 0..SWEEPS_MAX {
@@ -85,7 +85,7 @@ impl QueueService {
             let (taken, cut) = match got {
                 // On a full disk a Get that finds nothing is no error.
                 Err(QueueError::Store(DbError::Full { .. }))
-                    if hot && !self.has_visible(context, queue).await? =>
+                    if hot && !self.has_visible(context, queue)? =>
                 {
                     return Ok(Vec::new());
                 }
@@ -102,25 +102,22 @@ impl QueueService {
     }
 
     /// Whether a Get may find something.
-    async fn has_visible(&self, context: &Context, queue: &str) -> QueueResult<bool> {
-        let name = queue.to_owned();
-        self.look(context.now, move |look| {
-            Ok(look.rows.has_visible(look.queue(&name)?, look.now, EXPIRED_MAX)?)
+    fn has_visible(&self, context: &Context, queue: &str) -> QueueResult<bool> {
+        self.look(context.now, |look| {
+            Ok(look.rows.has_visible(look.queue(queue)?, look.now, EXPIRED_MAX)?)
         })
-        .await
     }
 
     /// Peek Messages: shows at most `most` visible messages and changes nothing.
-    pub async fn peek_messages(
+    pub fn peek_messages(
         &self,
         context: &Context,
         queue: &str,
         most: u32,
     ) -> QueueResult<Vec<Shown>> {
         check_queue_name(queue)?;
-        let queue = queue.to_owned();
-        self.look(context.now, move |look| {
-            let queue = look.queue(&queue)?;
+        self.look(context.now, |look| {
+            let queue = look.queue(queue)?;
             let head = look.rows.head(queue, look.now, count(most), PASSED_MAX)?;
             let shown = head.visible.into_iter().map(|message| {
                 let text = look.rows.text(message.id)?;
@@ -128,7 +125,6 @@ impl QueueService {
             });
             shown.collect()
         })
-        .await
     }
 
     /// Update Message: hides it for `visibility` seconds from now; replaces its text if one is

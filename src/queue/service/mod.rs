@@ -92,17 +92,15 @@ impl QueueService {
     }
 
     /// Looks at one committed state.
-    async fn look<T: Send + 'static>(
+    fn look<T>(
         &self,
         now: Timestamp,
-        look: impl Fn(&QueueView<'_>) -> QueueResult<T> + Send + 'static,
+        look: impl FnOnce(&QueueView<'_>) -> QueueResult<T>,
     ) -> QueueResult<T> {
-        let memory = Arc::clone(&self.memory);
-        let read = move |rows: &QueueRows<'_>| {
-            let now = memory.moment_of_look(now);
-            look(&QueueView { rows, memory: &memory, now })
-        };
-        self.look_at(read).await
+        self.store.read(|rows| {
+            let now = self.memory.moment_of_look(now);
+            look(&QueueView { rows, memory: &self.memory, now })
+        })
     }
 }
 

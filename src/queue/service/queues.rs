@@ -90,16 +90,14 @@ impl QueueService {
         .await
     }
 
-    pub async fn queue_info(&self, context: &Context, name: &str) -> QueueResult<QueueInfo> {
+    pub fn queue_info(&self, context: &Context, name: &str) -> QueueResult<QueueInfo> {
         check_queue_name(name)?;
-        let name = name.to_owned();
-        self.look(context.now, move |look| {
-            let found = look.rows.queue(&name)?;
-            let queue = found.ok_or_else(|| look.memory.no_queue(&name, look.now))?;
+        self.look(context.now, |look| {
+            let found = look.rows.queue(name)?;
+            let queue = found.ok_or_else(|| look.memory.no_queue(name, look.now))?;
             let messages = look.rows.count(queue.id, look.now)?;
             Ok(QueueInfo { created: queue.created, metadata: queue.metadata, messages })
         })
-        .await
     }
 
     /// Set Queue Metadata: replaces all of it.
@@ -120,15 +118,13 @@ impl QueueService {
         .await
     }
 
-    pub async fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<SentPolicy>> {
+    pub fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<SentPolicy>> {
         check_queue_name(name)?;
-        let name = name.to_owned();
-        self.look(context.now, move |look| {
-            let found = look.rows.queue(&name)?;
-            let queue = found.ok_or_else(|| look.memory.no_queue(&name, look.now))?;
+        self.look(context.now, |look| {
+            let found = look.rows.queue(name)?;
+            let queue = found.ok_or_else(|| look.memory.no_queue(name, look.now))?;
             Ok(queue.policies)
         })
-        .await
     }
 
     /// The stored access policy of that ID, for the check of a signature. May wait.
@@ -156,9 +152,9 @@ impl QueueService {
         .await
     }
 
-    pub async fn list_queues(&self, context: &Context, list: QueueList) -> QueueResult<QueuePage> {
+    pub fn list_queues(&self, context: &Context, list: QueueList) -> QueueResult<QueuePage> {
         let most = list.most.unwrap_or(LIST_MAX).min(LIST_MAX);
-        self.look(context.now, move |look| {
+        self.look(context.now, |look| {
             // One more than fits is the first of the next page.
             let mut rows = look.rows.queues(&list.from, &list.prefix, most + 1)?;
             let next = rows.get(most).map(|row| row.name.clone());
@@ -166,7 +162,6 @@ impl QueueService {
             let queues = rows.into_iter().map(|row| (row.name, row.metadata)).collect();
             Ok(QueuePage { queues, next })
         })
-        .await
     }
 }
 

@@ -93,13 +93,13 @@ impl Bench {
         let mut names = Vec::new();
         for account in self.accounts.iter() {
             let blob = account.blob().unwrap();
-            let page = within(blob.list_containers(&cx, "", None, 9, true)).unwrap();
+            let page = blob.list_containers(&cx, "", None, 9, true).unwrap();
             names.push(page.containers.into_iter().map(|found| found.name).collect());
             let queue = account.queue().unwrap();
-            let page = within(queue.list_queues(&cx, QueueList::default())).unwrap();
+            let page = queue.list_queues(&cx, QueueList::default()).unwrap();
             names.push(page.queues.into_iter().map(|(name, _)| name).collect());
             let table = account.table().unwrap();
-            let page = within(table.list_tables(TableQuery::default())).unwrap();
+            let page = table.list_tables(TableQuery::default()).unwrap();
             names.push(page.names.into_iter().collect());
             let files = self.root.files_path(account.name());
             let share = |name: String| {

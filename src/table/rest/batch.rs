@@ -4,6 +4,7 @@
 //! at its boundaries and look for headers in their own spelling. The engine decides whether the
 //! writes are done.
 
+use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 
 use super::entities::{insertion, letters_of_update, update};
@@ -63,9 +64,10 @@ enum Batch<'a> {
 }
 
 impl<'a> TableCall<'a> {
-    pub(super) async fn batch(self) -> Answer {
-        match self.read_batch()? {
-            Batch::Get(request) => self.single_get(&request).await,
+    pub(super) async fn batch(self, body: Incoming) -> Answer {
+        let body = self.body(body).await?;
+        match self.read_batch(&body)? {
+            Batch::Get(request) => self.single_get(&request),
             Batch::Changes(parts) => match self.transact(&parts).await {
                 Ok(answers) => Ok(answer(&answers)),
                 Err(fault) => Ok(answer(&[self.error_part(&fault)])),
@@ -74,9 +76,9 @@ impl<'a> TableCall<'a> {
     }
 
     /// One change set, or one GET by itself.
-    fn read_batch(self) -> Result<Batch<'a>, Refusal> {
+    fn read_batch(self, body: &[u8]) -> Result<Batch<'_>, Refusal> {
         let content_type = self.header("content-type")?.unwrap_or_default();
-        let outer = parts(self.body()?, boundary(content_type).map_err(malformed)?, PARTS_MAX);
+        let outer = parts(body, boundary(content_type).map_err(malformed)?, PARTS_MAX);
         let outer = outer.map_err(malformed)?;
         let [only] = outer.as_slice() else {
             let why = "a batch has one change set, or one GET by itself";
@@ -234,15 +236,15 @@ impl<'a> TableCall<'a> {
         )
     }
 
-    async fn single_get(self, request: &InnerRequest<'_>) -> Answer {
-        let answer = match self.inner_get(request).await {
+    fn single_get(self, request: &InnerRequest<'_>) -> Answer {
+        let answer = match self.inner_get(request) {
             Ok(answer) => answer,
             Err(refusal) => self.error_part(&refusal),
         };
         Ok(accepted(|batch| batch.part(PART_HEAD, &answer)))
     }
 
-    async fn inner_get(self, request: &InnerRequest<'_>) -> Result<String, Refusal> {
+    fn inner_get(self, request: &InnerRequest<'_>) -> Result<String, Refusal> {
         let Locator::Entity(table, key) = self.inner_locator(request.target)? else {
             return Err(refusal_of_form(TableDenial::invalid("a GET in a batch names one entity")));
         };
@@ -252,7 +254,7 @@ impl<'a> TableCall<'a> {
         self.check_table(&table)?;
         self.check_reach(&key)?;
         let level = level(header(&request.headers, "accept"), None)?;
-        let entity = self.service()?.entity(&table, &key).await;
+        let entity = self.service()?.entity(&table, &key);
         let entity = entity.map_err(|error| self.refusal(&error))?;
         let scope = Scope { level, base: self.base(), account: &self.address.account };
         let mut head = PartHeaders::default();

@@ -5,6 +5,7 @@
 //! [`crate::table::rules::change`].
 
 use hyper::StatusCode;
+use hyper::body::Incoming;
 
 use super::error::refusal_of_form;
 use super::headers::{Prefer, condition, json, reply};
@@ -24,24 +25,25 @@ use crate::table::service::{Write, WrittenEntity};
 const UPSERT_SINCE: &str = "2011-08-18";
 
 impl TableCall<'_> {
-    pub(super) async fn get_entity(self) -> Answer {
+    pub(super) fn get_entity(self) -> Answer {
         let scope = self.scope()?;
         let (table, key) = self.entity()?;
         self.check_reach(&key)?;
         self.check_options()?;
         let select = option(self.request, "$select");
         let select = Select::parse(select.as_deref()).map_err(refusal_of_form)?;
-        let entity = self.service()?.entity(&table, &key).await;
+        let entity = self.service()?.entity(&table, &key);
         let entity = entity.map_err(|error| self.refusal(&error))?;
         let body = scope.entity(table.as_str(), &*entity, &select);
         Ok(json(StatusCode::OK, scope.level, body).header("etag", etag::etag(entity.timestamp())))
     }
 
-    pub(super) async fn insert_entity(self) -> Answer {
+    pub(super) async fn insert_entity(self, body: Incoming) -> Answer {
+        let body = self.body(body).await?;
         let scope = self.scope()?;
         let prefer = Prefer::read(self.header("prefer")?);
         let table = self.table()?;
-        let write = insertion(self.body()?)?;
+        let write = insertion(&body)?;
         self.check_reach(&write.key)?;
         let object = format!("{}/{}/{}", table.as_str(), write.key.partition, write.key.row);
         let object = Some(Box::new(ObjectName(object)));
@@ -62,15 +64,16 @@ impl TableCall<'_> {
             .maybe("etag", written.etag()))
     }
 
-    pub(super) async fn replace_entity(self) -> Answer {
-        self.update(How::Replace).await
+    pub(super) async fn replace_entity(self, body: Incoming) -> Answer {
+        self.update(How::Replace, body).await
     }
 
-    pub(super) async fn merge_entity(self) -> Answer {
-        self.update(How::Merge).await
+    pub(super) async fn merge_entity(self, body: Incoming) -> Answer {
+        self.update(How::Merge, body).await
     }
 
-    async fn update(self, how: How) -> Answer {
+    async fn update(self, how: How, body: Incoming) -> Answer {
+        let body = self.body(body).await?;
         let (table, key) = self.entity()?;
         self.check_reach(&key)?;
         let condition = self.condition()?;
@@ -79,12 +82,12 @@ impl TableCall<'_> {
             return Err(refusal_of_form(TableDenial::MissingIfMatch));
         }
         self.check_letters(letters_of_update(&condition))?;
-        let write = update(how, condition, key, self.body()?)?;
+        let write = update(how, condition, key, &body)?;
         let written = self.write(&table, write).await?;
         Ok(reply(StatusCode::NO_CONTENT).maybe("etag", written.etag()))
     }
 
-    pub(super) async fn delete_entity(self) -> Answer {
+    pub(super) async fn delete_entity(self, _: Incoming) -> Answer {
         let (table, key) = self.entity()?;
         self.check_reach(&key)?;
         let change = EntityChange::Delete(self.condition()?);

@@ -28,6 +28,7 @@ mod token;
 use std::ops::Deref;
 
 use hyper::StatusCode;
+use hyper::body::{Bytes, Incoming};
 use percent_encoding::percent_decode_str;
 
 use self::json::{MetadataLevel, Scope};
@@ -62,9 +63,9 @@ impl<'a> TableCall<'a> {
         self.0.account.open_table().ok_or_else(not_open)
     }
 
-    /// The body, which has a limit of its own.
-    fn body(self) -> Result<&'a [u8], Refusal> {
-        let body = &self.0.request.body;
+    /// Receives the body, which has a limit of its own.
+    async fn body(self, body: Incoming) -> Result<Bytes, Refusal> {
+        let body = self.collect(body).await?;
         if body.len() <= BODY_BYTES_MAX {
             return Ok(body);
         }

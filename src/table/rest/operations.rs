@@ -44,74 +44,74 @@ pub static SERVICE_TABLE: Service = Service {
 };
 
 static TABLE_QUERY: Operation =
-    Operation::read_async("TableQuery", ResourceLevel::Container, &[List], |call| {
-        Box::pin(TableCall(call).list_tables())
+    Operation::pool_read("TableQuery", ResourceLevel::Container, &[List], |call| {
+        TableCall(call).list_tables()
     });
 static TABLE_CREATE: Operation =
-    Operation::write_async("TableCreate", ResourceLevel::Container, &[Create, Write], |call| {
-        Box::pin(TableCall(call).create_table())
+    Operation::change("TableCreate", ResourceLevel::Container, &[Create, Write], |call, body| {
+        Box::pin(TableCall(call).create_table(body))
     });
 static TABLE_GET: Operation =
-    Operation::read_async("TableGet", ResourceLevel::Container, &[List], |call| {
-        Box::pin(TableCall(call).get_table())
+    Operation::read("TableGet", ResourceLevel::Container, &[List], |call| {
+        TableCall(call).get_table()
     });
 static TABLE_DELETE: Operation =
-    Operation::write_async("TableDelete", ResourceLevel::Container, &[Delete], |call| {
-        Box::pin(TableCall(call).delete_table())
+    Operation::change("TableDelete", ResourceLevel::Container, &[Delete], |call, body| {
+        Box::pin(TableCall(call).delete_table(body))
     });
 // No SAS reaches the access policies: a SAS must not lengthen its own life.
 static TABLE_GET_ACCESS_POLICY: Operation =
-    Operation::read_async("TableGetAccessPolicy", ResourceLevel::Container, &[], |call| {
-        Box::pin(TableCall(call).access_policy())
+    Operation::read("TableGetAccessPolicy", ResourceLevel::Container, &[], |call| {
+        TableCall(call).access_policy()
     });
 static TABLE_SET_ACCESS_POLICY: Operation =
-    Operation::write_async("TableSetAccessPolicy", ResourceLevel::Container, &[], |call| {
-        Box::pin(TableCall(call).set_access_policy())
+    Operation::change("TableSetAccessPolicy", ResourceLevel::Container, &[], |call, body| {
+        Box::pin(TableCall(call).set_access_policy(body))
     });
 static TABLE_QUERY_ENTITIES: Operation =
-    Operation::read_async("TableQueryEntities", ResourceLevel::Object, &[Read], |call| {
-        Box::pin(TableCall(call).query_entities())
+    Operation::pool_read("TableQueryEntities", ResourceLevel::Object, &[Read], |call| {
+        TableCall(call).query_entities()
     })
     .or_level(ResourceLevel::Container);
 static TABLE_GET_ENTITY: Operation =
-    Operation::read_async("TableGetEntity", ResourceLevel::Object, &[Read], |call| {
-        Box::pin(TableCall(call).get_entity())
+    Operation::read("TableGetEntity", ResourceLevel::Object, &[Read], |call| {
+        TableCall(call).get_entity()
     });
 static TABLE_INSERT_ENTITY: Operation =
-    Operation::write_async("TableInsertEntity", ResourceLevel::Object, &[Add], |call| {
-        Box::pin(TableCall(call).insert_entity())
+    Operation::change("TableInsertEntity", ResourceLevel::Object, &[Add], |call, body| {
+        Box::pin(TableCall(call).insert_entity(body))
     });
 static TABLE_UPDATE_ENTITY: Operation =
-    Operation::write_async("TableUpdateEntity", ResourceLevel::Object, &[Update], |call| {
-        Box::pin(TableCall(call).replace_entity())
+    Operation::change("TableUpdateEntity", ResourceLevel::Object, &[Update], |call, body| {
+        Box::pin(TableCall(call).replace_entity(body))
     });
 static TABLE_MERGE_ENTITY: Operation =
-    Operation::write_async("TableMergeEntity", ResourceLevel::Object, &[Update], |call| {
-        Box::pin(TableCall(call).merge_entity())
+    Operation::change("TableMergeEntity", ResourceLevel::Object, &[Update], |call, body| {
+        Box::pin(TableCall(call).merge_entity(body))
     });
 // An upsert takes both letters; the operation itself asks for the second one.
-static TABLE_INSERT_OR_REPLACE_ENTITY: Operation = Operation::write_async(
+static TABLE_INSERT_OR_REPLACE_ENTITY: Operation = Operation::change(
     "TableInsertOrReplaceEntity",
     ResourceLevel::Object,
     &[Add, Update],
-    |call| Box::pin(TableCall(call).replace_entity()),
+    |call, body| Box::pin(TableCall(call).replace_entity(body)),
 );
-static TABLE_INSERT_OR_MERGE_ENTITY: Operation = Operation::write_async(
+static TABLE_INSERT_OR_MERGE_ENTITY: Operation = Operation::change(
     "TableInsertOrMergeEntity",
     ResourceLevel::Object,
     &[Add, Update],
-    |call| Box::pin(TableCall(call).merge_entity()),
+    |call, body| Box::pin(TableCall(call).merge_entity(body)),
 );
 static TABLE_DELETE_ENTITY: Operation =
-    Operation::write_async("TableDeleteEntity", ResourceLevel::Object, &[Delete], |call| {
-        Box::pin(TableCall(call).delete_entity())
+    Operation::change("TableDeleteEntity", ResourceLevel::Object, &[Delete], |call, body| {
+        Box::pin(TableCall(call).delete_entity(body))
     });
 // The operations of a transaction are checked one by one.
-static TABLE_BATCH: Operation = Operation::write_async(
+static TABLE_BATCH: Operation = Operation::change(
     "TableBatch",
     ResourceLevel::Object,
     &[Read, Add, Update, Delete],
-    |call| Box::pin(TableCall(call).batch()),
+    |call, body| Box::pin(TableCall(call).batch(body)),
 );
 
 static OPERATIONS: [&Operation; 19] = [

@@ -31,21 +31,17 @@ impl EntitySink for JsonPage {
         self.0.entity(entity);
         if self.0.len() >= PAGE_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 impl TableCall<'_> {
-    pub(super) async fn query_entities(self) -> Answer {
+    pub(super) fn query_entities(self) -> Answer {
         let scope = self.scope()?;
         let table = self.table()?;
         let select = option(self.request, "$select");
         let select = Select::parse(select.as_deref()).map_err(refusal_of_form)?;
         let page = JsonPage(scope.entities(table.as_str(), select));
         let query = self.entity_query(table)?;
-        let found = self.service()?.query(query, page).await;
+        let found = self.service()?.query(&query, page);
         let (JsonPage(list), next) = found.map_err(|error| self.refusal(&error))?;
         let mut answer = json(StatusCode::OK, scope.level, list.finish());
         if let Some(EntityKey { partition, row }) = next {

@@ -1,6 +1,7 @@
 //! Create, list, get and delete tables. They have no conditions: `If-Match` is ignored (S78).
 
 use hyper::StatusCode;
+use hyper::body::Incoming;
 
 use super::headers::{Prefer, json, reply};
 use super::json::read_table_name;
@@ -14,10 +15,11 @@ use crate::table::service::TableQuery;
 use super::error::refusal_of_form;
 
 impl TableCall<'_> {
-    pub(super) async fn create_table(self) -> Answer {
+    pub(super) async fn create_table(self, body: Incoming) -> Answer {
+        let body = self.body(body).await?;
         let scope = self.scope()?;
         let prefer = Prefer::read(self.header("prefer")?);
-        let name = table_name(&read_table_name(self.body()?).map_err(refusal_of_form)?)?;
+        let name = table_name(&read_table_name(&body).map_err(refusal_of_form)?)?;
         let made = self.service()?.create_table(self.context, &name).await;
         made.map_err(|error| self.refusal(&error))?;
         let location = format!("{}/Tables('{name}')", scope.base);
@@ -32,10 +34,10 @@ impl TableCall<'_> {
             .maybe("preference-applied", prefer.map(Prefer::applied)))
     }
 
-    pub(super) async fn list_tables(self) -> Answer {
+    pub(super) fn list_tables(self) -> Answer {
         let scope = self.scope()?;
         let query = self.table_query()?;
-        let page = self.service()?.list_tables(query).await;
+        let page = self.service()?.list_tables(query);
         let page = page.map_err(|error| self.refusal(&error))?;
         let body = scope.tables(page.names.iter().map(String::as_str));
         let next = page.next.map(|name| token::write(&name));
@@ -56,14 +58,14 @@ impl TableCall<'_> {
         })
     }
 
-    pub(super) async fn get_table(self) -> Answer {
+    pub(super) fn get_table(self) -> Answer {
         let scope = self.scope()?;
-        let name = self.service()?.table(&self.table()?).await;
+        let name = self.service()?.table(&self.table()?);
         let name = name.map_err(|error| self.refusal(&error))?;
         Ok(json(StatusCode::OK, scope.level, scope.table(&name)))
     }
 
-    pub(super) async fn delete_table(self) -> Answer {
+    pub(super) async fn delete_table(self, _: Incoming) -> Answer {
         let deleted = self.service()?.delete_table(self.context, &self.table()?).await;
         deleted.map_err(|error| self.refusal(&error))?;
         Ok(reply(StatusCode::NO_CONTENT))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::history::entity_address;
 use super::{TableChange, TableResult, TableService, table_of};
-use crate::db::DbService as _;
+use crate::db::{DbService as _, Store as _};
 use crate::journal::Change;
 use crate::rules::context::Context;
 use crate::table::rules::etag::etag;
@@ -47,17 +47,11 @@ impl Write {
 }
 
 impl TableService {
-    pub async fn entity(
-        &self,
-        table: &TableName,
-        key: &EntityKey,
-    ) -> TableResult<Arc<StoredEntity>> {
-        let (name, key) = (table.clone(), key.clone());
-        self.look_at(move |tx| {
-            let entity = tx.entity(table_of(tx, &name)?, &key)?;
+    pub fn entity(&self, table: &TableName, key: &EntityKey) -> TableResult<Arc<StoredEntity>> {
+        self.store.read(|tx| {
+            let entity = tx.entity(table_of(tx, table)?, key)?;
             Ok(Arc::new(entity.ok_or(TableDenial::ResourceNotFound)?))
         })
-        .await
     }
 
     /// Insert, Update, Merge, Insert Or Replace, Insert Or Merge and Delete Entity.

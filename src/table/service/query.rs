@@ -6,21 +6,16 @@
 
 use std::mem;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{TableResult, TableService, table_of};
-use crate::db::{DbService as _, Store as _};
+use crate::db::Store as _;
 use crate::table::rules::range::clipped;
 use crate::table::rules::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
 use crate::table::store::{EntityRef, Scanned, TableTx};
 
 /// Entities that one slice looks at.
 pub const SLICE_ROWS: usize = 10_000;
-/// Entities, and bytes of them, that a query looks at on an event loop.
-const QUICK: Budget = Budget { rows: 50, bytes: 64 << 10 };
-/// A slice on a thread that may block.
-const SLICE: Budget = Budget { rows: SLICE_ROWS, bytes: usize::MAX };
 /// The time after which a page ends.
 const PAGE_TIME: Duration = Duration::from_secs(4);
 
@@ -50,14 +45,6 @@ impl EntityQuery {
 pub trait EntitySink: Send + 'static {
     /// Adds an entity. `Break` says that the page is full.
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()>;
-    fn clear(&mut self);
-}
-
-/// The rows and bytes that a slice may still read.
-#[derive(Clone, Copy)]
-struct Budget {
-    rows: usize,
-    bytes: usize,
 }
 
 /// The state of a page between slices.
@@ -83,41 +70,19 @@ enum SliceEnd {
 impl TableService {
     /// Fills `page` with entities. Returns it with the key of the next page's first entity, if
     /// there may be a next page.
-    pub async fn query<P: EntitySink>(
+    pub fn query<P: EntitySink>(
         &self,
-        query: EntityQuery,
+        query: &EntityQuery,
         page: P,
     ) -> TableResult<(P, Option<EntityKey>)> {
         let begun = Instant::now();
-        let query = Arc::new(query);
-        let mut progress = PageProgress::new(page, &query);
-        let quick = self.store.try_read(|tx| progress.read_slice(tx, &query, QUICK));
-        match quick.transpose()? {
-            Some(SliceEnd::Wholly) => return Ok((progress.page, None)),
-            Some(SliceEnd::Complete(next)) => return Ok((progress.page, Some(next))),
-            // It is longer than an event loop should read: all of it is read elsewhere, in one
-            // transaction.
-            Some(SliceEnd::Cut(_)) => {
-                progress.page.clear();
-                progress = PageProgress::new(progress.page, &query);
-            }
-            None => {}
-        }
+        let mut progress = PageProgress::new(page, query);
         loop {
-            let slice = Arc::clone(&query);
-            let (ended, after) = self
-                .look_elsewhere_at(move |tx| {
-                    let mut progress = progress;
-                    let ended = progress.read_slice(tx, &slice, SLICE)?;
-                    Ok((ended, progress))
-                })
-                .await?;
-            progress = after;
-            match ended {
+            match self.store.read(|tx| progress.read_slice(tx, query))? {
                 SliceEnd::Wholly => return Ok((progress.page, None)),
                 SliceEnd::Complete(next) => return Ok((progress.page, Some(next))),
                 SliceEnd::Cut(next)
-                    if progress.is_full(&query)
+                    if progress.is_full(query)
                         || begun.elapsed() > PAGE_TIME
                         || progress.partition.as_ref() == Some(&next.partition) =>
                 {
@@ -153,12 +118,8 @@ impl<P: EntitySink> PageProgress<P> {
         self.full || self.taken == query.top.0
     }
 
-    fn read_slice(
-        &mut self,
-        tx: &TableTx<'_>,
-        query: &EntityQuery,
-        mut budget: Budget,
-    ) -> TableResult<SliceEnd> {
+    fn read_slice(&mut self, tx: &TableTx<'_>, query: &EntityQuery) -> TableResult<SliceEnd> {
+        let mut rows = SLICE_ROWS;
         let table = table_of(tx, &query.table)?;
         if query.top.0 == 0 {
             return Ok(SliceEnd::Wholly);
@@ -166,7 +127,7 @@ impl<P: EntitySink> PageProgress<P> {
         while let Some(range) = self.ranges.pop() {
             let mut ended = None;
             let scanned = tx.scan(table, &range, |entity| {
-                ended = self.take(entity, query, &mut budget);
+                ended = self.take(entity, query, &mut rows);
                 ended.is_none()
             })?;
             if let (Scanned::Stopped, Some(ended)) = (scanned, ended) {
@@ -180,19 +141,19 @@ impl<P: EntitySink> PageProgress<P> {
         Ok(SliceEnd::Wholly)
     }
 
-    /// Looks at an entity, and takes it if it matches and there is room.
+    /// Looks at an entity, one of `rows` that the slice may still read, and takes it if it matches
+    /// and there is room.
     fn take(
         &mut self,
         entity: &EntityRef<'_>,
         query: &EntityQuery,
-        budget: &mut Budget,
+        rows: &mut usize,
     ) -> Option<SliceEnd> {
         let key = || EntityKey::new(entity.partition(), entity.row());
-        if budget.rows == 0 || budget.bytes < entity.bytes() {
+        if *rows == 0 {
             return Some(SliceEnd::Cut(key()));
         }
-        budget.rows -= 1;
-        budget.bytes -= entity.bytes();
+        *rows -= 1;
         if query.filter.as_ref().is_some_and(|filter| !filter.matches(entity)) {
             return None;
         }

@@ -8,9 +8,8 @@ use crate::table::rules::policy::{check_table_policies, policy_time};
 use crate::table::rules::{TableDenial, TableName};
 
 impl TableService {
-    pub async fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
-        let name = table.clone();
-        self.look_at(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
+    pub fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
+        self.store.read(|tx| Ok(tx.policies(table)?.ok_or(TableDenial::TableNotFound)?))
     }
 
     /// The stored access policy of that ID, for a caller that is about to authorise a request. Not

@@ -3,7 +3,7 @@
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
 use super::{TableResult, TableService};
-use crate::db::DbService as _;
+use crate::db::{DbService as _, Store as _};
 use crate::rules::context::Context;
 use crate::table::rules::query::PAGE_MAX;
 use crate::table::rules::{Filter, TableDenial, TableName, Top, ValueRef};
@@ -67,15 +67,13 @@ impl TableService {
     }
 
     /// The name of a table as it was created.
-    pub async fn table(&self, name: &TableName) -> TableResult<String> {
-        let name = name.clone();
-        self.look_at(move |tx| Ok(tx.table(&name)?.ok_or(TableDenial::ResourceNotFound)?.name))
-            .await
+    pub fn table(&self, name: &TableName) -> TableResult<String> {
+        self.store.read(|tx| Ok(tx.table(name)?.ok_or(TableDenial::ResourceNotFound)?.name))
     }
 
     /// A page of tables.
-    pub async fn list_tables(&self, query: TableQuery) -> TableResult<TablePage> {
-        self.look_elsewhere_at(move |tx| {
+    pub fn list_tables(&self, query: TableQuery) -> TableResult<TablePage> {
+        self.store.read(|tx| {
             let mut page = TablePage::default();
             let mut looked = 0;
             let from = query.from.unwrap_or_default().to_ascii_lowercase();
@@ -96,6 +94,5 @@ impl TableService {
             })?;
             Ok(page)
         })
-        .await
     }
 }

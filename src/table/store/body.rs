@@ -45,11 +45,6 @@ impl<'a> Body<'a> {
         Self(bytes)
     }
 
-    /// Bytes of all properties.
-    pub(super) const fn len(self) -> usize {
-        self.0.len()
-    }
-
     /// The properties in stored order.
     pub(super) fn iter(self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> {
         let mut rest = self.0;

@@ -20,13 +20,6 @@ pub struct EntityRef<'a> {
     body: Body<'a>,
 }
 
-impl EntityRef<'_> {
-    /// Bytes of its properties in the row.
-    pub fn bytes(&self) -> usize {
-        self.body.len()
-    }
-}
-
 impl EntityFields for EntityRef<'_> {
     fn partition(&self) -> &str {
         self.partition

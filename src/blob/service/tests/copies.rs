@@ -118,7 +118,7 @@ fn a_copy_that_was_held_back_ends_whatever_is_asked_next() {
         copy(&bench, &at("from"), name, AccessConditions::default()).unwrap();
     }
     let listed = || {
-        let page = within(bench.service.list_blobs(&bench.cx(), "c", everything())).unwrap();
+        let page = bench.service.list_blobs(&bench.cx(), "c", everything()).unwrap();
         let found = page.items.into_iter().find_map(|item| match item {
             BlobListItem::Blob(blob) if blob.name == "listed" => Some(blob.state),
             _ => None,
@@ -129,7 +129,7 @@ fn a_copy_that_was_held_back_ends_whatever_is_asked_next() {
     bench.pass(10);
     let bench = &bench;
     bench.put_asked("written", b"x", AccessConditions::default()).unwrap();
-    let page = within(bench.service.list_blobs(&bench.cx(), "c", everything())).unwrap();
+    let page = bench.service.list_blobs(&bench.cx(), "c", everything()).unwrap();
     let pending = page.items.iter().filter(|item| match item {
         BlobListItem::Blob(blob) => {
             blob.state.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
@@ -188,9 +188,8 @@ fn bytes_that_come_after_an_abort_or_a_deletion_are_not_taken() {
         let kind = BlobType::Block;
         within(bench.service.begin_copy(&cx, &at(name), asked, kind, 5, request)).unwrap();
     };
-    let waits = |name: &str, id: &str| {
-        within(bench.service.awaits_bytes(&bench.cx(), &at(name), id)).unwrap()
-    };
+    let waits =
+        |name: &str, id: &str| bench.service.awaits_bytes(&bench.cx(), &at(name), id).unwrap();
     begin("to", "id1");
     assert!(waits("to", "id1") && !waits("to", "id2") && !waits("no", "id1"));
     let (cx, asked) = (bench.cx(), AccessConditions::default());

@@ -123,7 +123,7 @@ impl Bench {
     fn body(&self, name: &str, bytes: &[u8], part: bool) -> Content {
         let (operation, free) = (BlobOperation::BlockBlobUpload, at("no such blob"));
         let (cx, asked) = (self.cx(), AccessConditions::default());
-        let admitted = within(self.service.check(&cx, operation, &free, &asked)).unwrap();
+        let admitted = self.service.check(&cx, operation, &free, &asked).unwrap();
         let part = part.then_some(admitted);
         let shape = BodyShape { length: Some(bytes.len() as u64), part, md5: false };
         let mut body = self.service.begin_body(&at(name), shape).unwrap();
@@ -180,7 +180,7 @@ impl Bench {
 
     fn head_at(&self, at: &BlobAt) -> BlobResult<Blob> {
         let operation = BlobOperation::BlobGetProperties;
-        within(self.service.properties(&self.cx(), operation, at, AccessConditions::default()))
+        self.service.properties(&self.cx(), operation, at, AccessConditions::default())
     }
 
     fn delete(&self, name: &str) -> BlobResult<DeletedBlob> {
@@ -199,7 +199,7 @@ impl Bench {
     }
 
     fn names(&self, query: ListQuery) -> Vec<String> {
-        let page = within(self.service.list_blobs(&self.cx(), "c", query)).unwrap();
+        let page = self.service.list_blobs(&self.cx(), "c", query).unwrap();
         page.items
             .into_iter()
             .map(|item| match item {

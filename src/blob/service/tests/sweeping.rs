@@ -60,7 +60,7 @@ fn a_deleted_container_goes_with_its_blobs() {
     within(bench.service.delete_container(&bench.cx(), "c", AccessConditions::default())).unwrap();
     bench.pass(DAY);
     sweep(&bench);
-    let all = within(bench.service.list_containers(&bench.cx(), "", None, 10, true)).unwrap();
+    let all = bench.service.list_containers(&bench.cx(), "", None, 10, true).unwrap();
     assert_eq!(all.containers, []);
     bench.service.store.settle().unwrap();
     let files = std::fs::read_dir(bench.folder.path().join("blobs")).unwrap().count();
@@ -81,8 +81,7 @@ fn blocks_that_nobody_commits_go_after_a_week() {
     sweep(&bench);
     assert_eq!((rows(&bench, "old"), rows(&bench, "new")), (0, 1));
     assert_eq!(bench.get("blob").unwrap(), b"stays");
-    let listed =
-        within(bench.service.block_lists(&bench.cx(), &at("blob"), AccessConditions::default()));
+    let listed = bench.service.block_lists(&bench.cx(), &at("blob"), AccessConditions::default());
     assert_eq!(listed.unwrap().uncommitted, []);
 }
 
@@ -127,7 +126,7 @@ fn a_container_is_filled_as_a_whole_or_not_at_all() {
         Some(())
     };
     let names = || {
-        let page = within(bench.service.list_containers(&cx, "", None, 10, true)).unwrap();
+        let page = bench.service.list_containers(&cx, "", None, 10, true).unwrap();
         page.containers.into_iter().map(|one| one.name).collect::<Vec<_>>()
     };
     fill("new").unwrap();
@@ -154,9 +153,9 @@ fn a_container_is_filled_as_a_whole_or_not_at_all() {
         "c",
         AccessConditions::default(),
     );
-    assert_eq!(within(read).unwrap().metadata, metadata, "an empty container keeps its properties");
+    assert_eq!(read.unwrap().metadata, metadata, "an empty container keeps its properties");
     fill("cut").unwrap();
     let bench = bench.restarted(BlobOptions::default());
-    let page = within(bench.service.list_containers(&cx, "", None, 10, true)).unwrap();
+    let page = bench.service.list_containers(&cx, "", None, 10, true).unwrap();
     assert_eq!(page.containers.len(), 2, "what a killed start left is gone");
 }

@@ -124,7 +124,7 @@ fn q28_create_again_is_told_apart_by_metadata() {
         let Err(QueueError::Denied(denial)) = create(pairs) else { panic!("{pairs:?}") };
         assert!(denial.to_string().contains(&format!(": {differ} differs")), "{denial}");
     }
-    let info = world.wait(world.service().queue_info(&world.context(), "queue")).unwrap();
+    let info = world.service().queue_info(&world.context(), "queue").unwrap();
     let kept: Vec<_> = info.metadata.iter().collect();
     assert_eq!(kept, [("b", "c"), ("Cat", "a")]);
 }
@@ -140,7 +140,7 @@ fn q31_queues_are_listed_by_name_page_by_page() {
     loop {
         let context = world.context();
         let page = world.service().list_queues(&context, list.clone());
-        let QueuePage { queues, next } = world.wait(page).unwrap();
+        let QueuePage { queues, next } = page.unwrap();
         pages.push(queues.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" "));
         match next {
             Some(next) => list.from = next,
@@ -244,9 +244,9 @@ fn every_operation_on_a_missing_queue_says_so() {
         world.delete("queue", &message),
         world.wait(service.clear_messages(&context, "queue")),
         world.wait(service.delete_queue(&context, "queue")),
-        world.wait(service.queue_info(&context, "queue")).map(drop),
+        service.queue_info(&context, "queue").map(drop),
         world.wait(service.set_metadata(&context, "queue", Metadata::default())),
-        world.wait(service.policies(&context, "queue")).map(drop),
+        service.policies(&context, "queue").map(drop),
         world.wait(service.set_policies(&context, "queue", vec![])),
         service.why(context.now, "queue", "x").map(drop),
     ];
@@ -302,13 +302,11 @@ fn a_look_does_not_wait_for_the_writer_when_all_open_connections_are_in_use() {
     let (send, answer) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let held = service.store.database().hold();
-        // One is open because of the sweeper; with two lent none is idle.
         let looked = service.store.read(|_| {
             service.store.read(|_| {
                 scope.spawn(|| {
-                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                     let peek = service.peek_messages(&context, "queue", 1);
-                    send.send(runtime.block_on(peek)).unwrap();
+                    send.send(peek).unwrap();
                 });
                 Ok::<_, DbError>(answer.recv_timeout(Duration::from_mins(1)))
             })

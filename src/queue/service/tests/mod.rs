@@ -92,7 +92,7 @@ impl World {
     }
 
     fn peek(&self, queue: &str, most: u32) -> QueueResult<Vec<Shown>> {
-        self.wait(self.service().peek_messages(&self.context(), queue, most))
+        self.service().peek_messages(&self.context(), queue, most)
     }
 
     fn update(&self, queue: &str, of: &Message, visibility: u32) -> QueueResult<Message> {
@@ -108,7 +108,7 @@ impl World {
     }
 
     fn count(&self, queue: &str) -> u64 {
-        self.wait(self.service().queue_info(&self.context(), queue)).unwrap().messages
+        self.service().queue_info(&self.context(), queue).unwrap().messages
     }
 
     /// Waits until the sweeper has removed every row that it can.

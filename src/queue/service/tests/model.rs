@@ -175,7 +175,7 @@ impl Run {
         let expected = self.reference.count(self.clock(), queue);
         let context = self.world.context();
         let answer = self.world.service().queue_info(&context, queue);
-        let answer = refused(self.world.wait(answer));
+        let answer = refused(answer);
         assert_eq!(answer.map(|info| usize::try_from(info.messages).unwrap()), expected);
     }
 
@@ -191,7 +191,7 @@ impl Run {
             assert_eq!(refused(self.world.wait(answer)), expected);
         }
         let list = self.world.service().list_queues(&context, QueueList::default());
-        let names = self.world.wait(list).unwrap().queues.into_iter().map(|(name, _)| name);
+        let names = list.unwrap().queues.into_iter().map(|(name, _)| name);
         assert_eq!(names.collect::<Vec<_>>(), self.reference.names());
     }
 

@@ -37,7 +37,7 @@ impl Bench {
             &at,
             AccessConditions::default(),
         );
-        let copy = within(head).ok()?.state.copy.clone().unwrap();
+        let copy = head.ok()?.state.copy.clone().unwrap();
         Some((copy.status, copy.description))
     }
 }

@@ -72,7 +72,6 @@ impl Scope<'_> {
             account: self.account.to_owned(),
             table: table.to_owned(),
             select,
-            start: out.len(),
             out,
             empty: true,
         }
@@ -203,17 +202,10 @@ pub struct EntityListWriter {
     table: String,
     select: Select,
     out: String,
-    /// Bytes before the first entity.
-    start: usize,
     empty: bool,
 }
 
 impl EntityListWriter {
-    pub fn clear(&mut self) {
-        self.out.truncate(self.start);
-        self.empty = true;
-    }
-
     pub fn entity(&mut self, entity: &impl EntityFields) {
         if !std::mem::replace(&mut self.empty, false) {
             self.out.push(',');
@@ -433,9 +425,6 @@ mod tests {
     fn a_query_is_a_list_whose_items_have_etags_t2() {
         let (select, scope) = (Select::parse(Some("i")).unwrap(), scope(MetadataLevel::Minimal));
         let mut list = scope.entities("tab", select.clone());
-        assert!(list.is_empty());
-        list.entity(&sample());
-        list.clear();
         assert!(list.is_empty());
         list.entity(&sample());
         list.entity(&sample());

@@ -5,7 +5,7 @@ use crate::db::Purpose;
 use crate::rules::policy::{PolicyFault, SentPolicy};
 
 fn tables(fixture: &Fixture, query: TableQuery) -> TablePage {
-    fixture.wait(fixture.service().list_tables(query)).unwrap()
+    fixture.service().list_tables(query).unwrap()
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn a_name_is_taken_in_any_case_and_shown_as_created_t43() {
     fixture.insert("MYTABLE", ("p", "r"), 1).unwrap();
     assert!(fixture.get("mytable", ("p", "r")).is_ok());
     assert_eq!(tables(&fixture, TableQuery::default()).names, ["MyTable"]);
-    assert_eq!(fixture.wait(fixture.service().table(&name("mytable"))).unwrap(), "MyTable");
+    assert_eq!(fixture.service().table(&name("mytable")).unwrap(), "MyTable");
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_missing_table_is_told_by_two_codes_t45() {
     assert_eq!(denied(deleted), TableDenial::ResourceNotFound);
     assert_eq!(denied(fixture.insert("tab", ("p", "r"), 1)), TableDenial::TableNotFound);
     assert_eq!(denied(fixture.page(EntityQuery::all(name("tab")), 1)), TableDenial::TableNotFound);
-    let policies = fixture.wait(fixture.service().policies(&name("tab")));
+    let policies = fixture.service().policies(&name("tab"));
     assert_eq!(denied(policies), TableDenial::TableNotFound);
     let set = fixture.wait(fixture.service().set_policies(&context, &name("tab"), Vec::new()));
     assert_eq!(denied(set), TableDenial::TableNotFound);
@@ -168,7 +168,7 @@ fn policies_are_kept_t16_t80() {
     for kept in [vec![policy("a")], (0..5).map(|n| policy(&n.to_string())).collect(), vec![]] {
         let given = kept.clone();
         fixture.wait(fixture.service().set_policies(&context, &name("TAB"), given)).unwrap();
-        assert_eq!(fixture.wait(fixture.service().policies(&name("tab"))).unwrap(), kept);
+        assert_eq!(fixture.service().policies(&name("tab")).unwrap(), kept);
         let found = fixture.service().policy(&name("tab"), "a");
         assert_eq!(
             found.as_ref().map(SentPolicy::from),
@@ -179,7 +179,7 @@ fn policies_are_kept_t16_t80() {
     let refused = fixture.wait(fixture.service().set_policies(&context, &name("tab"), six));
     assert!(matches!(denied(refused), TableDenial::Policy(PolicyFault::TooMany(6))));
     fixture.restart();
-    assert_eq!(fixture.wait(fixture.service().policies(&name("tab"))).unwrap(), []);
+    assert_eq!(fixture.service().policies(&name("tab")).unwrap(), []);
 }
 
 #[test]

@@ -50,10 +50,6 @@ impl EntitySink for Texts {
             ControlFlow::Continue(())
         }
     }
-
-    fn clear(&mut self) {
-        self.found.clear();
-    }
 }
 
 fn name(text: &str) -> TableName {
@@ -124,7 +120,7 @@ impl Fixture {
     }
 
     fn get(&self, table: &str, (partition, row): (&str, &str)) -> TableResult<StoredEntity> {
-        let read = self.wait(self.service().entity(&name(table), &EntityKey::new(partition, row)));
+        let read = self.service().entity(&name(table), &EntityKey::new(partition, row));
         read.map(Arc::unwrap_or_clone)
     }
 
@@ -134,7 +130,7 @@ impl Fixture {
         most: usize,
     ) -> TableResult<(Vec<String>, Option<EntityKey>)> {
         let page = Texts { found: Vec::new(), most };
-        let (page, next) = self.wait(self.service().query(query, page))?;
+        let (page, next) = self.service().query(&query, page)?;
         Ok((page.found, next))
     }
 

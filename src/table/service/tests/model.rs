@@ -197,7 +197,7 @@ impl World {
         let mut found = Vec::new();
         loop {
             let page = Whole(Vec::new());
-            let answer = self.fixture.wait(self.fixture.service().query(query.clone(), page));
+            let answer = self.fixture.service().query(&query, page);
             let (page, next) = answer.map_err(|error| error.to_string())?;
             found.extend(page.0);
             let Some(next) = next else { break };
@@ -237,10 +237,6 @@ impl EntitySink for Whole {
         let key = (entity.partition().to_owned(), entity.row().to_owned());
         self.0.push((key, values.collect()));
         ControlFlow::Continue(())
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
     }
 }
 

@@ -235,7 +235,7 @@ impl Run {
 
     /// Everything, with older states and the list.
     fn compare_all(&mut self) {
-        let page = within(self.bench.service.list_blobs(&self.bench.cx(), "c", everything()));
+        let page = self.bench.service.list_blobs(&self.bench.cx(), "c", everything());
         let listed: Vec<_> = page.unwrap().items.into_iter().filter_map(blob_of).collect();
         for name in NAMES {
             self.compare(name);
@@ -273,7 +273,7 @@ impl Run {
             if there && any {
                 let (cx, asked) = (self.bench.cx(), AccessConditions::default());
                 let place = at(name);
-                let lists = within(self.bench.service.block_lists(&cx, &place, asked)).unwrap();
+                let lists = self.bench.service.block_lists(&cx, &place, asked).unwrap();
                 assert_eq!(lists.uncommitted.len(), state.blocks.len(), "blocks of {name}");
             }
         }
@@ -285,7 +285,7 @@ impl Run {
             return;
         }
         let cx = self.bench.cx();
-        let page = within(self.bench.service.list_blobs(&cx, "c", everything())).unwrap();
+        let page = self.bench.service.list_blobs(&cx, "c", everything()).unwrap();
         for one in page.items.into_iter().filter_map(blob_of) {
             let version = one.state.version.filter(|_| one.snapshot.is_none() && !one.is_current);
             let Some(version) = version.filter(|_| one.name == name) else { continue };
