@@ -14,6 +14,7 @@ use super::service_properties::HeldProperties;
 use super::{Account, Accounts};
 use crate::bench::{ServerData, StateError, States};
 use crate::blob::service::BlobsPart;
+use crate::db::DbError;
 use crate::db::counted::RowsPart;
 use crate::disk::Durability;
 use crate::disk::part::{HeldPart, NextData, Part, PartError, SavingPart};
@@ -59,7 +60,8 @@ impl ServerData for AllAccounts {
             Box::new(PropertiesPart(account)),
         ];
         if has("blob.db", account.has_used(ServiceKind::Blob)) {
-            parts.push(Box::new(BlobsPart::new(account.blob()?, Arc::clone(account.clock()))));
+            let (service, clock) = (account.blob()?, Arc::clone(account.clock()));
+            parts.push(Box::new(BlobsPart { service, clock }));
         }
         if has("queue.db", account.has_used(ServiceKind::Queue)) {
             parts.push(Box::new(RowsPart::of(account.queue()?, account.clock())));
@@ -89,19 +91,13 @@ impl ServerData for AllAccounts {
 
 impl From<QueueError> for PartError {
     fn from(error: QueueError) -> Self {
-        match error {
-            QueueError::Store(error) => error.into(),
-            other @ QueueError::Denied(_) => Self::new(&other, false),
-        }
+        Self::new(&error, matches!(error, QueueError::Store(DbError::Full { .. })))
     }
 }
 
 impl From<TableError> for PartError {
     fn from(error: TableError) -> Self {
-        match error {
-            TableError::Store(error) => error.into(),
-            other => Self::new(&other, false),
-        }
+        Self::new(&error, matches!(error, TableError::Store(DbError::Full { .. })))
     }
 }
 
@@ -126,14 +122,6 @@ impl Part for PropertiesPart<'_> {
 }
 
 impl HeldPart for ReplacedProperties<'_> {
-    fn prepare(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
-        Ok(())
-    }
-
-    fn replace(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
-        Ok(())
-    }
-
     fn resume(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
         for properties in &self.held {
             properties.reload()?;

@@ -169,7 +169,9 @@ impl States {
             saved.entry(account.clone()).or_default().extend(part.finish()?);
             step();
         }
-        saved.values_mut().for_each(|paths| paths.sort());
+        for paths in saved.values_mut() {
+            paths.sort();
+        }
         Ok(Manifest { saved: SystemClock.now(), clock, accounts, parts: saved })
     }
 
@@ -188,7 +190,7 @@ impl States {
         for name in self.saved.names()? {
             // One that was deleted meanwhile is none.
             let Some(path) = self.saved.path(&name) else { continue };
-            states.push(match self.saved.manifest(&path) {
+            states.push(match Manifest::of(&path) {
                 Ok(manifest) => Ok(SavedState { name, saved: manifest.saved }),
                 Err(error) => Err(DamagedState::new(&name, &error)),
             });

@@ -7,10 +7,11 @@
 //! note removed, and anybody served again. If a part cannot be replaced after that note, nobody is
 //! served until a start has completed it. So no request is acknowledged that a start would undo.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::note::{Note, Replacement};
-use super::saved::account_folder;
+use super::saved::{Manifest, account_folder};
 use super::{DamagedState, ServerData, StateError, States};
 use crate::clock::Setting;
 use crate::disk::StoreError;
@@ -66,7 +67,7 @@ impl States {
             let parts = self.data.parts(account, saved.as_deref())?;
             accounts.push(AccountParts { parts, saved, scrap: scrap.path().join(account) });
         }
-        self.stage(&note.by, &accounts, clock)?;
+        stage(&note.by, &accounts, clock)?;
         self.check_room(&accounts)?;
         self.replace_parts(note, &accounts, clock)?;
         // With nothing held: a mount has the kernel look names up.
@@ -126,7 +127,7 @@ impl States {
     fn next(&self, by: &Replacement) -> Result<(Option<PathBuf>, Setting), StateError> {
         let Replacement::Restore(name) = by else { return Ok((None, Setting::default())) };
         let state = self.saved.path(name).ok_or_else(|| StateError::NotFound(name.clone()))?;
-        let manifest = self.saved.manifest(&state);
+        let manifest = Manifest::of(&state);
         let manifest = manifest.map_err(|error| DamagedState::new(name, &error))?;
         let served = self.data.accounts();
         if let Some(account) = manifest.accounts.iter().find(|name| !served.contains(name)) {
@@ -140,24 +141,6 @@ impl States {
             }
         }
         Ok((Some(state), manifest.clock))
-    }
-
-    /// Checks the saved state as a whole, then does what takes long. Nothing is replaced yet.
-    fn stage(
-        &self,
-        by: &Replacement,
-        accounts: &[AccountParts<'_>],
-        clock: Setting,
-    ) -> Result<(), StateError> {
-        for (part, next) in each_part(accounts, clock) {
-            if let (Some(saved), Replacement::Restore(name)) = (next.saved, by) {
-                part.check(saved).map_err(|error| DamagedState::new(name, &error))?;
-            }
-        }
-        for (part, next) in each_part(accounts, clock) {
-            part.stage(&next)?;
-        }
-        Ok(())
     }
 
     /// Refuses what does not fit on the disk. The rows of a restored state are written to the log,
@@ -177,6 +160,23 @@ impl States {
     }
 }
 
+/// Checks the saved state as a whole, then does what takes long. Nothing is replaced yet.
+fn stage(
+    by: &Replacement,
+    accounts: &[AccountParts<'_>],
+    clock: Setting,
+) -> Result<(), StateError> {
+    for (part, next) in each_part(accounts, clock) {
+        if let (Some(saved), Replacement::Restore(name)) = (next.saved, by) {
+            part.check(saved).map_err(|error| DamagedState::new(name, &error))?;
+        }
+    }
+    for (part, next) in each_part(accounts, clock) {
+        part.stage(&next)?;
+    }
+    Ok(())
+}
+
 /// All parts in the order in which they are held, with their next data.
 fn each_part<'a>(
     accounts: &'a [AccountParts<'_>],
@@ -191,8 +191,8 @@ fn each_part<'a>(
 /// The length of the databases in the folder of an account in a saved state.
 fn bytes_of_files(folder: &Path) -> u64 {
     let entries = folder.read_dir().into_iter().flatten().flatten();
-    let files = entries.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.is_file());
-    files.map(|meta| meta.len()).sum()
+    let files = entries.filter_map(|entry| entry.metadata().ok()).filter(Metadata::is_file);
+    files.map(|file| file.len()).sum()
 }
 
 #[cfg(test)]
@@ -241,10 +241,6 @@ mod tests {
     }
 
     impl HeldPart for Panics {
-        fn prepare(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
-            Ok(())
-        }
-
         fn replace(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
             panic!("half way")
         }

@@ -65,6 +65,27 @@ pub(super) struct Manifest {
     pub parts: BTreeMap<String, Vec<String>>,
 }
 
+impl Manifest {
+    /// The manifest of a state.
+    pub(super) fn of(state: &Path) -> Result<Self, StoreError> {
+        let path = state.join(MANIFEST);
+        let damaged = |why: String| StoreError::damaged(&path, why);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::missing(&path));
+            }
+            text => text.map_err(failing("reading a saved state"))?,
+        };
+        let read: Versioned<Value> =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if read.v > VERSION {
+            let why = format!("it was saved by a newer latchfs, in form {}", read.v);
+            return Err(damaged(why));
+        }
+        serde_json::from_value(read.value).map_err(|error| damaged(error.to_string()))
+    }
+}
+
 /// A manifest with the version of its form.
 #[derive(Serialize, Deserialize)]
 struct Versioned<T> {
@@ -131,25 +152,6 @@ impl SavedStates {
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let path = self.folder.join(STATES).join(name);
         (is_state_name(name) && path.is_dir()).then_some(path)
-    }
-
-    /// The manifest of a state.
-    pub fn manifest(&self, state: &Path) -> Result<Manifest, StoreError> {
-        let path = state.join(MANIFEST);
-        let damaged = |why: String| StoreError::damaged(&path, why);
-        let text = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::missing(&path));
-            }
-            text => text.map_err(failing("reading a saved state"))?,
-        };
-        let read: Versioned<Value> =
-            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-        if read.v > VERSION {
-            let why = format!("it was saved by a newer latchfs, in form {}", read.v);
-            return Err(damaged(why));
-        }
-        serde_json::from_value(read.value).map_err(|error| damaged(error.to_string()))
     }
 
     /// A folder to save a state in, which is none until [`SavedStates::publish`]. What an earlier
@@ -271,7 +273,7 @@ mod tests {
             states.publish("a", &manifest(text), &trash).unwrap();
             let path = states.path("a").unwrap();
             assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
-            assert_eq!(states.manifest(&path).unwrap().accounts, [text]);
+            assert_eq!(Manifest::of(&path).unwrap().accounts, [text]);
         }
         states.prepare("b", &trash).unwrap();
         states.give_up("b").unwrap();

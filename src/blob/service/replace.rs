@@ -14,8 +14,8 @@ use crate::disk::part::{HeldPart, NextData, Part, PartError, SavingPart};
 
 /// All blobs of an account.
 pub(crate) struct BlobsPart {
-    service: Arc<BlobService>,
-    clock: Arc<dyn TimeSource>,
+    pub service: Arc<BlobService>,
+    pub clock: Arc<dyn TimeSource>,
 }
 
 struct ReplacedBlobs<'a> {
@@ -33,12 +33,6 @@ impl BlobService {
     /// An error if the files of the service have lost their names since they were opened.
     pub(crate) fn check_place(&self) -> Result<(), DbError> {
         self.store.check_place()
-    }
-}
-
-impl BlobsPart {
-    pub(crate) fn new(service: Arc<BlobService>, clock: Arc<dyn TimeSource>) -> Self {
-        Self { service, clock }
     }
 }
 
@@ -96,9 +90,6 @@ impl SavingPart for SavingBlobs<'_> {
 
 impl From<BlobError> for PartError {
     fn from(error: BlobError) -> Self {
-        match error {
-            BlobError::Store(error) => error.into(),
-            other => Self::new(&other, false),
-        }
+        Self::new(&error, matches!(error, BlobError::Store(DbError::Full { .. })))
     }
 }
