@@ -52,7 +52,8 @@ pub enum Event {
     Gated(AtGate),
     /// A request that had stopped at a gate went on.
     Released(AtGate),
-    /// The client of a request that had stopped at a gate went away, and the request ended there.
+    /// A request that had stopped at a gate ended there: its client went away, or all data was
+    /// replaced.
     Abandoned(AtGate),
     /// A request met a fault.
     Fault { fault: u64, visitor: Visitor },

@@ -75,7 +75,7 @@ export function shortAgent(agent) {
 const WORDS = {
   granted: 'opened', closed: 'closed', 'force-closed': 'force-closed', 'delete-pending': 'delete pending',
   undeleted: 'undeleted', removed: 'removed', 'share-changed': 'share mode changed', gated: 'stopped at gate',
-  released: 'went on', abandoned: 'client went away', fault: 'met a fault',
+  released: 'went on', abandoned: 'ended at the gate', fault: 'met a fault',
 };
 
 /** What stands before a user agent where a client is named. */

@@ -81,9 +81,13 @@ struct WaitingRequest {
     visitor: Visitor,
     since: Instant,
     limit: Duration,
-    /// Dropped to let the request go.
-    _release: oneshot::Sender<()>,
+    /// Dropped to let the request go; sends to end it.
+    release: oneshot::Sender<EndedAtGate>,
 }
+
+/// All data was replaced while a request waited at a gate: the request ends there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EndedAtGate;
 
 /// Takes a request out of those that wait, however its wait ends: its client may go away.
 struct GateWait<'a> {
@@ -111,16 +115,19 @@ impl Drop for GateWait<'_> {
 pub struct Stopped {
     controls: Arc<Controls>,
     id: u64,
-    released: oneshot::Receiver<()>,
+    released: oneshot::Receiver<EndedAtGate>,
     /// How long it waits at most.
     pub limit: Duration,
 }
 
 impl Stopped {
-    /// True once it is released.
-    pub fn is_released(&mut self) -> bool {
-        // Nothing is ever sent: the sender is dropped.
-        matches!(self.released.try_recv(), Err(TryRecvError::Closed))
+    /// How the wait has ended; `None` while it lasts.
+    pub fn end(&mut self) -> Option<Result<(), EndedAtGate>> {
+        match self.released.try_recv() {
+            Ok(ended) => Some(Err(ended)),
+            Err(TryRecvError::Closed) => Some(Ok(())),
+            Err(TryRecvError::Empty) => None,
+        }
     }
 }
 
@@ -221,6 +228,21 @@ impl Gates {
         before - state.waiting.len()
     }
 
+    /// Ends the requests that wait: all data was replaced.
+    pub fn end_all(&self) {
+        let mut state = self.lock();
+        for WaitingRequest { id, release, .. } in std::mem::take(&mut state.waiting) {
+            if let Some(told) = state.told.remove(&id) {
+                let account = Arc::clone(&told.visitor.account);
+                self.journal.push(Some(account), Event::Abandoned(told));
+            }
+            // A client that went away meanwhile has ended its request itself.
+            let _ = release.send(EndedAtGate);
+        }
+        self.moved.notify_all();
+        self.moved_async.notify_waiters();
+    }
+
     /// Waits until `count` requests wait at a gate. Returns how many do at the end.
     pub fn wait_for(&self, gate: u64, count: usize, patience: Duration) -> usize {
         let end = Instant::now() + patience;
@@ -266,19 +288,23 @@ impl Gates {
         point: Point,
         seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
-    ) -> bool {
+    ) -> Result<bool, EndedAtGate> {
         if !self.are_set() {
-            return false;
+            return Ok(false);
         }
         let stops = |row: &GateRow| row.stops(point, seen);
-        let Some((id, released, limit)) = self.take_place(stops, visitor) else { return false };
+        let Some((id, released, limit)) = self.take_place(stops, visitor) else { return Ok(false) };
         let place = GateWait { gates: self, id };
-        // An error says that the sender is gone, which releases the request.
-        if timeout(limit, released).await.is_err() {
-            log::info!("a request waited at its gate for {} s and goes on", limit.as_secs());
+        match timeout(limit, released).await {
+            Ok(Ok(ended)) => return Err(ended),
+            // The sender is gone, which releases the request.
+            Ok(Err(_)) => {}
+            Err(_) => {
+                log::info!("a request waited at its gate for {} s and goes on", limit.as_secs());
+            }
         }
         drop(place);
-        true
+        Ok(true)
     }
 
     /// Takes a place at the first gate that `stops` accepts: its number, its release, its limit.
@@ -286,7 +312,7 @@ impl Gates {
         &self,
         stops: impl Fn(&GateRow) -> bool,
         visitor: impl FnOnce() -> Visitor,
-    ) -> Option<(u64, oneshot::Receiver<()>, Duration)> {
+    ) -> Option<(u64, oneshot::Receiver<EndedAtGate>, Duration)> {
         let mut state = self.lock();
         let row = state.gates.iter_mut().find(|row| stops(row))?;
         row.stopped += 1;
@@ -304,7 +330,7 @@ impl Gates {
             self.journal.push(Some(account), Event::Gated(told.clone()));
             state.told.insert(id, told);
         }
-        state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, _release: release });
+        state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, release });
         self.moved.notify_all();
         self.moved_async.notify_waiters();
         Some((id, released, limit))
@@ -366,7 +392,7 @@ mod tests {
             client_request: None,
             user_agent: None,
         };
-        gates.pass(point, &seen, visitor).await
+        gates.pass(point, &seen, visitor).await == Ok(true)
     }
 
     #[tokio::test]
@@ -423,6 +449,30 @@ mod tests {
         assert!(stopped.await.unwrap_err().is_cancelled());
         let last = rows().pop().unwrap();
         assert!(matches!(&*last.event, Event::Abandoned(at) if at.request == 2), "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn a_replacement_of_all_data_ends_requests_that_wait_and_no_others() {
+        let journal = Arc::new(Journal::default());
+        journal.record_all();
+        let gates = Arc::new(Gates::told_of_in(Arc::clone(&journal)));
+        let id = gates.add(gate(None, LONG)).unwrap();
+        for went_on in [false, true] {
+            let stopped = tokio::spawn(pass(Arc::clone(&gates), Point::Received));
+            while gates.wait_for(id, 1, Duration::ZERO) < 1 {
+                tokio::task::yield_now().await;
+            }
+            if went_on {
+                gates.release(None, None, None);
+            }
+            gates.end_all();
+            assert_eq!(stopped.await.unwrap(), went_on);
+            assert!(gates.waiting().is_empty());
+            let last = journal.after(0, 9, Reads::All).rows.pop().unwrap();
+            assert_eq!(matches!(&*last.event, Event::Released(_)), went_on, "{last:?}");
+            assert_eq!(matches!(&*last.event, Event::Abandoned(_)), !went_on, "{last:?}");
+        }
+        assert_eq!(gates.list().len(), 1, "the gate stays");
     }
 
     #[tokio::test]

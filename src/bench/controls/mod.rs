@@ -11,7 +11,7 @@ mod gates;
 use std::sync::Arc;
 
 pub use faults::{FaultAction, FaultHit, FaultRow, Faults, Frequency, NewFault, kept};
-pub use gates::{GateRow, Gates, NewGate, Stopped, WaitingRow};
+pub use gates::{EndedAtGate, GateRow, Gates, NewGate, Stopped, WaitingRow};
 
 pub use crate::rules::gate::{Point, Visitor};
 

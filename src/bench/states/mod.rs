@@ -11,7 +11,7 @@
 //! Knows no service: the data is a list of parts ([`crate::disk::part`]) that [`ServerData`] gives.
 //! Requests that are under way take effect before the replacement, or are carried out after it, on
 //! the new data; those of the File service are then refused with "try again". Handles are closed by
-//! force and holds end. A request that waits at a gate goes on against the new data. The counters
+//! force and holds end. A request that waits at a gate ends there, without an answer. The counters
 //! behind `ETag`s, receipts, snapshots and handles go on: no value comes a second time. If a
 //! replacement fails half way, no request is acknowledged until a start has completed it.
 
@@ -176,12 +176,10 @@ impl States {
     }
 
     /// Replaces all data by the state of that name, and sets the clock as it was. Requests that
-    /// wait at gates go on against the new data; gates and faults stay. May wait.
+    /// wait at gates end; gates and faults stay. May wait.
     pub fn restore(&self, name: &str) -> Result<(), StateError> {
         check_name(name)?;
-        self.replace(&self.note(Replacement::Restore(name.to_owned())))?;
-        self.controls.gates.release(None, None, None);
-        Ok(())
+        self.replace(&self.note(Replacement::Restore(name.to_owned())))
     }
 
     /// The states that were saved, by name; for each one whose properties cannot be read, why not.

@@ -114,6 +114,8 @@ impl States {
             part.replace(next)?;
             step();
         }
+        // While all parts are held: who waits at a gate now came for the old data.
+        self.controls.gates.end_all();
         self.controls.clock.set(clock);
         for (part, next) in held {
             part.resume(next)?;

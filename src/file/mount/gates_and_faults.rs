@@ -6,6 +6,7 @@
 //! existing files have gates: the kernel holds the directory of a file that is created or removed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fuser::Errno;
 
@@ -13,7 +14,7 @@ use super::driver::Requester;
 use super::park::Waited;
 use super::state::State;
 use crate::bench::Controls;
-use crate::bench::controls::{FaultAction, Point, Stopped, Visitor};
+use crate::bench::controls::{EndedAtGate, FaultAction, Point, Stopped, Visitor};
 use crate::file::rules::SharePath;
 use crate::journal::Event;
 use crate::journal::programs::process_and_program;
@@ -86,8 +87,8 @@ pub fn arrive(
         Some(stopped) => {
             let (again, of) = (Arc::clone(state), of.clone());
             wait(state, caller, stopped, move |waited| match waited {
-                Waited::ToTheEnd => befall(&again, &of, call, caller, &place, go_on),
-                Waited::Interrupted => go_on(&again, Err(Errno::EINTR)),
+                Ok(()) => befall(&again, &of, call, caller, &place, go_on),
+                Err(errno) => go_on(&again, Err(errno)),
             });
         }
     }
@@ -148,14 +149,29 @@ fn befall(
     }
 }
 
+/// Waits at a gate. A call that waits while all data is replaced ends with `EIO`, as its handle
+/// would.
 fn wait(
     state: &Arc<State>,
     caller: Requester,
     mut stopped: Stopped,
-    then: impl FnOnce(Waited) + Send + 'static,
+    then: impl FnOnce(Result<(), Errno>) + Send + 'static,
 ) {
     let limit = stopped.limit;
-    state.park.wait(caller.pid, limit, move || stopped.is_released(), then);
+    let ended = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&ended);
+    let is_over = move || {
+        let end = stopped.end();
+        ends.store(end == Some(Err(EndedAtGate)), Ordering::Release);
+        end.is_some()
+    };
+    state.park.wait(caller.pid, limit, is_over, move |waited| {
+        then(match waited {
+            Waited::Interrupted => Err(Errno::EINTR),
+            Waited::ToTheEnd if ended.load(Ordering::Acquire) => Err(Errno::EIO),
+            Waited::ToTheEnd => Ok(()),
+        });
+    });
 }
 
 fn stop(

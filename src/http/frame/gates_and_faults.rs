@@ -19,7 +19,7 @@ use super::documented;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::bench::controls::{FaultAction, Point, Visitor};
+use crate::bench::controls::{EndedAtGate, FaultAction, Point, Visitor};
 use crate::http::request::Request;
 use crate::journal::Event;
 use crate::rules::Caller;
@@ -35,9 +35,9 @@ pub type HttpAnswer = Response<BoxBody<Bytes, std::io::Error>>;
 /// How long a body that is cut short stays open after its last byte.
 const CUT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A fault closed the connection.
+/// A fault, or a replacement of all data, closed the connection.
 #[derive(Debug, thiserror::Error)]
-#[error("a fault closed the connection")]
+#[error("a fault, a reset or a restore closed the connection")]
 pub struct Dropped;
 
 /// The effect of gates and faults on a request, as far as its answer shows it.
@@ -89,8 +89,10 @@ impl RequestControls {
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, &visit, &header);
         let controls = site.accounts.controls();
-        if controls.gates.pass(Point::Received, &seen, || visit.visitor.clone()).await {
-            request.now = site.now();
+        match controls.gates.pass(Point::Received, &seen, || visit.visitor.clone()).await {
+            Ok(true) => request.now = site.now(),
+            Ok(false) => {}
+            Err(EndedAtGate) => return Err(self.close()),
         }
         let Some(fault) = controls.faults.meet(&seen) else { return Ok(()) };
         let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
@@ -106,13 +108,16 @@ impl RequestControls {
                 sleep(time).await;
                 request.now = site.now();
             }
-            FaultAction::DropBefore => {
-                self.dropped = true;
-                return Err(Refusal::busy("the connection is closed").closing());
-            }
+            FaultAction::DropBefore => return Err(self.close()),
             after => self.answer = Some(after),
         }
         Ok(())
+    }
+
+    /// Has the connection closed without an answer.
+    fn close(&mut self) -> Refusal {
+        self.dropped = true;
+        Refusal::busy("the connection is closed").closing()
     }
 
     /// The request as gates after the commit see it, if the request has met a gate or a fault.
@@ -121,17 +126,18 @@ impl RequestControls {
     }
 
     /// A request that is done and not answered yet.
-    pub async fn leave(&self, site: &Site, operation: &Operation, visit: &Visit) {
+    pub async fn leave(&mut self, site: &Site, operation: &Operation, visit: &Visit) {
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, visit, &header);
         let gates = &site.accounts.controls().gates;
-        gates.pass(Point::Committed, &seen, || visit.visitor.clone()).await;
+        let passed = gates.pass(Point::Committed, &seen, || visit.visitor.clone()).await;
+        self.dropped = passed == Err(EndedAtGate);
     }
 
     /// The answer as the client gets it.
     pub fn shape(self, answer: HttpAnswer) -> Result<HttpAnswer, Dropped> {
         if self.dropped || self.answer == Some(FaultAction::DropAfter) {
-            log::info!("a fault closed the connection of a request");
+            log::info!("a fault, a reset or a restore closed the connection of a request");
             return Err(Dropped);
         }
         let shaped = |shape: Shape| move |body| Shaped { body, shape }.boxed();

@@ -227,6 +227,23 @@ fn writes_meet_faults_where_they_come_to_us() {
 }
 
 #[test]
+fn an_open_that_waits_while_all_data_is_replaced_ends() {
+    let Some((at, controls)) = start(|_| {}) else { return };
+    let path = at.make("a", "");
+    for (point, expected) in [(Point::Received, Some(libc::EIO)), (Point::Committed, None)] {
+        let gate = gate(&controls, "a", point);
+        thread::scope(|scope| {
+            let stopped = scope.spawn(|| open(&path, Access::R).map(drop));
+            gate.wait(1);
+            controls.gates.end_all();
+            // An open that is done must be answered: its handle is closed by the replacement.
+            let ended = stopped.join().unwrap().err();
+            assert_eq!(ended.and_then(|error| error.raw_os_error()), expected, "{point:?}");
+        });
+    }
+}
+
+#[test]
 fn a_mount_that_ends_lets_its_opens_go() {
     let Some((at, controls)) = start(|_| {}) else { return };
     let path = at.make("a", "");

@@ -15,8 +15,7 @@ use latchfs::api::control::states::Reset;
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::HoldOptions;
 
-use super::fixture::{ACCOUNTS, address, builder, clients, keep, listed};
-use crate::common::http::ask_as_it_is;
+use super::fixture::{ACCOUNTS, builder, clients, keep, listed};
 use crate::common::need;
 
 fn empty(shares: &[&str]) -> BTreeMap<&'static str, Vec<String>> {
@@ -78,7 +77,7 @@ fn no_etag_and_no_receipt_comes_a_second_time_after_a_reset() {
 }
 
 #[test]
-fn a_reset_removes_gates_and_faults_and_sets_the_clock_back() {
+fn a_reset_ends_gated_requests_removes_gates_and_faults_and_sets_the_clock_back() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
@@ -86,16 +85,15 @@ fn a_reset_removes_gates_and_faults_and_sets_the_clock_back() {
     let gate = NewGate { operation: Some("Put Blob".to_owned()), ..NewGate::default() };
     let id = control.ask(&gate).unwrap().gate;
     control.ask(&TurnClock { advance_ms: Some(3_600_000), ..TurnClock::default() }).unwrap();
-    let addr = address(&server, ServiceKind::Blob);
+    let mut connection = keep(&server, ServiceKind::Blob);
     let gated = std::thread::spawn(move || {
         let kind = [("x-ms-blob-type", "BlockBlob")];
-        ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
+        connection.ask_of("first", "PUT", "/box/late", &kind, b"late")
     });
     let wait = WaitAtGate { id, count: Some(1), timeout_ms: Some(20_000) };
     assert_eq!(control.ask(&wait).unwrap().waiting, 1);
     assert!(control.ask(&Reset {}).unwrap().reset);
-    // It goes on against the new state, which has no such container.
-    gated.join().unwrap().refused(404, "ContainerNotFound");
+    gated.join().unwrap().expect_err("it is not carried out on the new data");
     assert_eq!(control.ask(&GetGates {}).unwrap().gates, []);
     let clock = control.ask(&GetClock {}).unwrap();
     assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");

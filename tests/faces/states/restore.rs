@@ -166,7 +166,7 @@ fn a_data_directory_that_was_copied_without_its_links_is_restored() {
 }
 
 #[test]
-fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
+fn a_restore_sets_the_clock_as_it_was_and_ends_gated_requests() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
@@ -180,22 +180,30 @@ fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
     // The lease of a minute has run out, and is in force again with the clock.
     let delete = || client.blob("PUT", "/box/long?comp=metadata", &[], b"");
     delete().is(200);
-    let gate = NewGate { operation: Some("Put Blob".to_owned()), ..NewGate::default() };
-    let id = control.ask(&gate).unwrap().gate;
-    let addr = address(&server, ServiceKind::Blob);
-    let gated = std::thread::spawn(move || {
-        let kind = [("x-ms-blob-type", "BlockBlob")];
-        ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
+    let gated = ["received", "committed"].map(|at| {
+        let (path, at) = (Some(format!("box/{at}")), Some(at.to_owned()));
+        let id = control.ask(&NewGate { path, at: at.clone(), ..NewGate::default() }).unwrap().gate;
+        let mut connection = keep(&server, ServiceKind::Blob);
+        let target = format!("/box/{}", at.unwrap());
+        let gated = std::thread::spawn(move || {
+            let kind = [("x-ms-blob-type", "BlockBlob")];
+            connection.ask_of("first", "PUT", &target, &kind, b"late")
+        });
+        let wait = WaitAtGate { id, count: Some(1), timeout_ms: Some(20_000) };
+        assert_eq!(control.ask(&wait).unwrap().waiting, 1);
+        gated
     });
-    let wait = WaitAtGate { id, count: Some(1), timeout_ms: Some(20_000) };
-    assert_eq!(control.ask(&wait).unwrap().waiting, 1);
     server.restore_state("running").unwrap();
-    gated.join().unwrap().is(201);
+    for gated in gated {
+        gated.join().unwrap().expect_err("it is not carried out on the new data, or answered");
+    }
+    let names = client.blob("GET", "/box?restype=container&comp=list", &[], b"").is(200).text();
+    assert!(!names.contains("<Name>received") && !names.contains("<Name>committed"), "{names}");
     let clock = show();
     assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
     delete().refused(412, "LeaseIdMissing");
     let gates = control.ask(&GetGates {}).unwrap().gates;
-    assert_eq!((gates.len(), gates[0].waiting.len()), (1, 0));
+    assert!(gates.len() == 2 && gates.iter().all(|gate| gate.waiting.is_empty()), "{gates:?}");
     server.restore_state("frozen").unwrap();
     assert_eq!((show().now, show().frozen), (frozen.now, true));
 }

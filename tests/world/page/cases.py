@@ -214,7 +214,7 @@ def gates(page, server):
     expect(waits.locator(".who")).to_have_text(f"127.0.0.1:{port} tester")
     client.close()
     expect(page.locator("#gated")).to_be_hidden()
-    expect(page.locator(".event.held", has_text="gone.txt").last).to_contain_text("client went away")
+    expect(page.locator(".event.held", has_text="gone.txt").last).to_contain_text("ended at the gate")
     # A command is named by its program.
     server.run("gate", "remove", "1")
     expect(page.locator(".event.across .who").last).to_have_text(re.compile(r"^latchfs \(pid \d+\)$"))
