@@ -12,14 +12,13 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::file::service::Tally;
+use crate::file::service::{FileService, Tally};
 use crate::rules::Rule;
 use crate::rules::conflict::Conflict;
 use crate::rules::service::ServiceKind;
-use crate::server::Accounts;
 
-/// Reads the accounts of a server.
-pub struct EngineMetrics(pub Arc<Accounts>);
+/// Reads the File services of a server, one of each account.
+pub struct EngineMetrics(pub Vec<Arc<FileService>>);
 
 impl fmt::Debug for EngineMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,12 +39,12 @@ const GAUGES: [(&str, &str, Pick); 4] = [
 impl Collector for EngineMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let mut tallies = Vec::new();
-        for account in self.0.iter() {
-            let of_account = account.file().tallies().map_err(|error| {
+        for file in &self.0 {
+            let of_account = file.tallies().map_err(|error| {
                 log::error!("what is held cannot be counted: {error}");
                 fmt::Error
             })?;
-            tallies.extend(of_account.into_iter().map(|tally| (account.name(), tally)));
+            tallies.extend(of_account.into_iter().map(|tally| (file.journal().account(), tally)));
         }
         for (name, help, pick) in GAUGES {
             let mut gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -54,14 +53,14 @@ impl Collector for EngineMetrics {
                 ConstGauge::new(pick(tally)).encode(gauge.encode_family(&labels)?)?;
             }
         }
-        let journal = self.0.journal();
         let help = "Opens, requests and locks refused because of what others hold, both faces";
         let kind = MetricType::Counter;
         let mut conflicts = encoder.encode_descriptor("conflicts", help, None, kind)?;
-        for account in self.0.iter() {
+        for rows in self.0.iter().map(|file| file.journal()) {
+            let account = rows.account();
             for rule in Rule::ALL {
-                let count = journal.refused(account.name(), ServiceKind::File, rule.name());
-                let labels = [("account", &**account.name()), ("rule", rule.name())];
+                let count = rows.journal().refused(account, ServiceKind::File, rule.name());
+                let labels = [("account", &**account), ("rule", rule.name())];
                 ConstCounter::new(count).encode(conflicts.encode_family(&labels)?)?;
             }
         }
@@ -69,11 +68,12 @@ impl Collector for EngineMetrics {
         let mut refusals = encoder.encode_descriptor("refusals", help, None, kind)?;
         let services = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table];
         let with_conflicts = |service| Conflict::ALL.map(|conflict| (service, conflict));
-        for account in self.0.iter() {
+        for rows in self.0.iter().map(|file| file.journal()) {
+            let account = rows.account();
             for (service, conflict) in services.into_iter().flat_map(with_conflicts) {
-                let count = journal.refused(account.name(), service, conflict.name());
+                let count = rows.journal().refused(account, service, conflict.name());
                 let labels = [
-                    ("account", &**account.name()),
+                    ("account", &**account),
                     ("service", service.label()),
                     ("rule", conflict.name()),
                 ];

@@ -16,7 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::engine_metrics::EngineMetrics;
-use crate::server::Accounts;
+use crate::file::service::FileService;
 
 /// Begins the name of each metric.
 const PREFIX: &str = "latchfs";
@@ -45,8 +45,8 @@ struct OperationLabels {
 }
 
 impl Metrics {
-    /// The metrics of a server with these accounts.
-    pub fn new(accounts: Arc<Accounts>) -> Self {
+    /// The metrics of a server with these File services, one of each account.
+    pub fn new(files: Vec<Arc<FileService>>) -> Self {
         let requests = Family::default();
         let durations = Family::new_with_constructor(buckets as fn() -> Histogram);
         let mut registry = Registry::with_prefix(PREFIX);
@@ -59,7 +59,7 @@ impl Metrics {
         );
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("build", "The running program", Info::new(version));
-        registry.register_collector(Box::new(EngineMetrics(accounts)));
+        registry.register_collector(Box::new(EngineMetrics(files)));
         Self { registry, requests, durations }
     }
 
@@ -83,13 +83,17 @@ fn buckets() -> Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::Account;
+    use crate::clock::SystemClock;
+    use crate::file::service::FileOptions;
+    use crate::journal::AccountJournal;
 
     #[test]
     fn answers_are_counted_by_operation_and_status_and_timed_by_operation() {
         let folder = tempfile::tempdir().unwrap();
-        let account = Account::in_folder(folder.path(), "account");
-        let metrics = Metrics::new(Arc::new(Accounts::new(account, [])));
+        let (files, state) = (folder.path().join("files"), folder.path().join("state"));
+        let (options, clock) = (FileOptions::default(), Arc::new(SystemClock));
+        let file = FileService::open_at(&files, &state, options, clock, AccountJournal::default());
+        let metrics = Metrics::new(vec![Arc::new(file.unwrap())]);
         metrics.answered("FileCreate", 201, Duration::from_micros(300));
         metrics.answered("FileCreate", 201, Duration::from_micros(700));
         metrics.answered("FileCreate", 409, Duration::from_secs(31));

@@ -24,20 +24,59 @@ use super::control::looks::{
 };
 use super::control::object_lease::BreakLease;
 use super::control::rows::{ConnectionInfo, HoldRow};
-use super::control::{About, KnownOperation, MountedAt, RefusalKind, SOCKET_NAME, Serving};
+use super::control::{
+    About, KnownOperation, MountedAt, RefusalKind, SOCKET_NAME, ServedAccount, Serving,
+};
 use super::{AnswerLines, ApiClient, ApiServer, CONNECTIONS_MAX, ClientError};
+use crate::bench::Controls;
+use crate::blob::service::{BlobResult, BlobService};
 use crate::clock::SystemClock;
+use crate::db::DbError;
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::{Access, Rule, ShareMode, SharePath};
 use crate::file::service::shares::ShareRef;
 use crate::file::service::{FileOptions, FileService, Share};
-use crate::journal::{AccountJournal, Event, FileEvent, Happening};
+use crate::journal::{AccountJournal, Change, Event, FileEvent, Happening};
+use crate::queue::service::{QueueResult, QueueService};
+use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
 use crate::rules::{Client, Context, HandleId, Owner};
-use crate::server::{Account, Accounts};
+use crate::table::service::{TableResult, TableService};
+
+/// An account with a File service alone.
+struct FakeAccount(Arc<FileService>);
+
+fn absent() -> DbError {
+    DbError::Io("there is no database".into())
+}
+
+impl ServedAccount for FakeAccount {
+    fn file(&self) -> &Arc<FileService> {
+        &self.0
+    }
+    fn blob(&self) -> BlobResult<Arc<BlobService>> {
+        Err(absent().into())
+    }
+    fn queue(&self) -> QueueResult<&QueueService> {
+        Err(absent().into())
+    }
+    fn table(&self) -> TableResult<&TableService> {
+        Err(absent().into())
+    }
+    fn used_blob(&self) -> BlobResult<Option<Arc<BlobService>>> {
+        Ok(None)
+    }
+    fn used_queue(&self) -> QueueResult<Option<&QueueService>> {
+        Ok(None)
+    }
+    fn changes(&self, _: &dyn Fn(&ObjectAddress) -> bool) -> Vec<Change> {
+        Vec::new()
+    }
+}
 
 struct Fake {
-    accounts: Accounts,
+    account: Arc<FakeAccount>,
+    controls: Arc<Controls>,
     share: Arc<Share>,
     runs: Mutex<Vec<u32>>,
     stopped: Mutex<bool>,
@@ -46,8 +85,14 @@ struct Fake {
 }
 
 impl Serving for Fake {
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
+    fn first_account(&self) -> Arc<dyn ServedAccount> {
+        Arc::clone(&self.account) as _
+    }
+    fn accounts(&self) -> Vec<Arc<dyn ServedAccount>> {
+        vec![self.first_account()]
+    }
+    fn controls(&self) -> &Arc<Controls> {
+        &self.controls
     }
     fn about(&self) -> About {
         let data = "memory".to_owned();
@@ -97,16 +142,18 @@ impl Setup {
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a.txt"), "hello").unwrap();
         let state = folder.path().join("state");
-        let (clock, journal) = (Arc::new(SystemClock), AccountJournal::default());
+        let journal = AccountJournal::new(Arc::default(), "devstoreaccount1");
+        let controls = Controls::new(Arc::default(), Arc::clone(journal.journal()));
+        let clock = Arc::new(SystemClock);
         let options = FileOptions::default();
         let engine =
             FileService::serve_directory("docs", &root, Some(&state), options, clock, journal);
         let engine = engine.unwrap();
         let share = engine.share("docs").unwrap();
-        let account = Account::with_file("devstoreaccount1", engine).unwrap();
-        let accounts = Accounts::new(account, []);
+        let account = Arc::new(FakeAccount(Arc::new(engine)));
+        let controls = Arc::new(controls);
         let (runs, stopped, unmount) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
-        let fake = Arc::new(Fake { accounts, share, runs, stopped, unmount });
+        let fake = Arc::new(Fake { account, controls, share, runs, stopped, unmount });
         let path = folder.path().join(SOCKET_NAME);
         let serving = Arc::clone(&fake) as Arc<dyn Serving>;
         let server = ApiServer::start(&path, &serving, None).unwrap();
@@ -338,7 +385,7 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let opened = share.open(&cx, &SharePath::new("a.txt").unwrap(), &request).unwrap();
     share.set_flushed(&opened.handle).unwrap();
     refusal(setup.hold(Access::W, ShareMode::RWD).err().unwrap());
-    let refused = setup.fake.accounts.journal().latest(9, |row| match &*row.event {
+    let refused = setup.fake.controls.journal.latest(9, |row| match &*row.event {
         Event::File(FileEvent { what: Happening::Refused { .. }, .. }) => Some(()),
         _ => None,
     });
@@ -445,7 +492,7 @@ fn a_wait_at_a_gate_ends_when_the_gate_is_removed() {
     let setup = Setup::new();
     let gate = NewGate { operation: Some("Put Blob".into()), ..NewGate::default() };
     let id = setup.client().ask(&gate).unwrap().gate;
-    let (client, gates) = (setup.client(), &setup.fake.accounts.controls().gates);
+    let (client, gates) = (setup.client(), &setup.fake.controls.gates);
     let wait = thread::spawn(move || {
         client.ask(&WaitAtGate { id, count: None, timeout_ms: Some(600_000) })
     });
@@ -486,7 +533,7 @@ fn a_share_is_listed_with_its_lease_and_one_directory_takes_no_other() {
     let setup = Setup::new();
     let client = setup.client();
     let at = ShareRef::new("docs");
-    setup.fake.accounts.first().file().acquire_lease(&at, Some(-1), None).unwrap();
+    setup.fake.account.file().acquire_lease(&at, Some(-1), None).unwrap();
     let shares = client.ask(&GetShares { deleted: true }).unwrap().shares;
     assert_eq!((shares[0].name.as_str(), shares[0].lease.as_str()), ("docs", "leased"));
     let breaking = |object: &str| BreakLease { object: object.to_owned(), period: Some(0) };

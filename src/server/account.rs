@@ -165,16 +165,6 @@ impl Account {
         self.blob.if_open()
     }
 
-    /// The Blob service, if it was ever used: opened if it is not open yet. May wait.
-    pub fn used_blob(&self) -> BlobResult<Option<Arc<BlobService>>> {
-        if self.has_used(ServiceKind::Blob) { self.blob().map(Some) } else { Ok(None) }
-    }
-
-    /// The Queue service, if it was ever used: opened if it is not open yet. May wait.
-    pub fn used_queue(&self) -> QueueResult<Option<&QueueService>> {
-        if self.has_used(ServiceKind::Queue) { self.queue().map(Some) } else { Ok(None) }
-    }
-
     /// The Table service, opened if it is not open yet. May wait.
     pub fn table(&self) -> TableResult<&TableService> {
         self.table.get(|file, sync| TableService::open(file, sync, self.journal.clone()))

@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::address::AdminAddress;
 use super::error::StartError;
 use super::health::ailments;
+use super::host::Host;
 use super::listeners::ListenOptions;
-use crate::api::control::Serving;
 use crate::api::{AdminOptions, Metrics, Token};
 use crate::http::auth::Credential;
 use crate::http::frame::{host_name, is_this_machine};
@@ -57,7 +57,8 @@ impl AdminStart {
         let listener = bind(address, wanted)
             .map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
         let token = (exposed || is_private(listen)).then(Token::fresh);
-        let metrics = Arc::new(Metrics::new(Arc::clone(accounts)));
+        let files = accounts.iter().map(|account| Arc::clone(account.file()));
+        let metrics = Arc::new(Metrics::new(files.collect()));
         accounts.journal().record_all();
         let hosts = listen.hosts.clone();
         Ok(Some(Self { listener, metrics, token, hosts, exposed }))
@@ -81,15 +82,15 @@ impl AdminStart {
     /// The options of the address. `services` is where the services listen.
     pub fn options(
         self,
-        serving: &Arc<dyn Serving>,
+        host: &Arc<Host>,
         services: Vec<(ServiceKind, SocketAddr)>,
     ) -> AdminOptions {
-        let looked_at = Arc::clone(serving);
+        let looked_at = Arc::clone(host);
         let hosts = self.hosts;
         AdminOptions {
             listener: self.listener,
             metrics: self.metrics,
-            ailments: Box::new(move || ailments(&*looked_at, &services)),
+            ailments: Box::new(move || ailments(&looked_at, &services)),
             serves_host: Box::new(move |host| {
                 let name = host_name(host);
                 is_this_machine(name) || hosts.iter().any(|one| one.eq_ignore_ascii_case(name))

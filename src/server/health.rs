@@ -7,23 +7,23 @@ use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::api::control::Serving;
+use super::host::Host;
 use crate::rules::service::ServiceKind;
 
 /// How long a service may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// The reasons why a server is not healthy, a line each; empty if it is.
-pub fn ailments(serving: &dyn Serving, services: &[(ServiceKind, SocketAddr)]) -> Vec<String> {
-    let mut found: Vec<_> = serving.accounts().halted().map(str::to_owned).into_iter().collect();
-    let accounts = serving.accounts().iter();
+pub fn ailments(host: &Host, services: &[(ServiceKind, SocketAddr)]) -> Vec<String> {
+    let mut found: Vec<_> = host.accounts.halted().map(str::to_owned).into_iter().collect();
+    let accounts = host.accounts.iter();
     found.extend(accounts.flat_map(|account| account.lost_places()).map(|lost| lost.to_string()));
     for (kind, address) in services {
         if let Err(error) = takes_connections(*address) {
             found.push(format!("{kind} service on {address}: {error}"));
         }
     }
-    for mount in serving.mounts() {
+    for mount in host.mounts.list() {
         if let Err(why) = check_mount(&mount.path) {
             found.push(format!("share {} on {}: {why}", mount.share, mount.path.display()));
         }

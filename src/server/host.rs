@@ -12,13 +12,19 @@ use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
 use crate::api::control::rows::ConnectionInfo;
-use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving};
-use crate::bench::States;
+use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, ServedAccount, Serving};
+use crate::bench::{Controls, States};
+use crate::blob::service::{BlobResult, BlobService};
 use crate::file::rules::{Denial, ShareMode};
+use crate::file::service::FileService;
 use crate::http::frame::{ErrorNames, Refusal, Service, documented_name};
+use crate::journal::Change;
+use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::Spelled;
+use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
-use crate::server::{Accounts, Listeners};
+use crate::server::{Account, Accounts, Listeners};
+use crate::table::service::{TableResult, TableService};
 
 /// A running server, as its controllers see it.
 pub struct Host {
@@ -69,8 +75,16 @@ pub fn connections(listeners: &Listeners) -> BTreeMap<String, ConnectionInfo> {
 }
 
 impl Serving for Host {
-    fn accounts(&self) -> &Accounts {
-        &self.accounts
+    fn first_account(&self) -> Arc<dyn ServedAccount> {
+        Arc::clone(self.accounts.first()) as _
+    }
+
+    fn accounts(&self) -> Vec<Arc<dyn ServedAccount>> {
+        self.accounts.iter().map(|account| Arc::clone(account) as _).collect()
+    }
+
+    fn controls(&self) -> &Arc<Controls> {
+        self.accounts.controls()
     }
 
     fn about(&self) -> About {
@@ -118,6 +132,45 @@ impl Serving for Host {
 
     fn shut_down(&self) {
         let _ = self.stop.send(Stop::Asked);
+    }
+}
+
+impl ServedAccount for Account {
+    fn file(&self) -> &Arc<FileService> {
+        self.file()
+    }
+
+    fn blob(&self) -> BlobResult<Arc<BlobService>> {
+        self.blob()
+    }
+
+    fn queue(&self) -> QueueResult<&QueueService> {
+        self.queue()
+    }
+
+    fn table(&self) -> TableResult<&TableService> {
+        self.table()
+    }
+
+    fn used_blob(&self) -> BlobResult<Option<Arc<BlobService>>> {
+        self.has_used(ServiceKind::Blob).then(|| self.blob()).transpose()
+    }
+
+    fn used_queue(&self) -> QueueResult<Option<&QueueService>> {
+        self.has_used(ServiceKind::Queue).then(|| self.queue()).transpose()
+    }
+
+    fn changes(&self, wanted: &dyn Fn(&ObjectAddress) -> bool) -> Vec<Change> {
+        let wanted = |change: &Change| wanted(&change.object);
+        // A service that is not open remembers nothing.
+        let blob = self.open_blob().map(|blob| blob.changes(wanted));
+        let queue = self.open_queue().map(|queue| queue.changes(wanted));
+        let table = self.open_table().map(|table| table.changes(wanted));
+        [blob, queue, table]
+            .into_iter()
+            .flatten()
+            .flat_map(|newest| newest.into_iter().rev())
+            .collect()
     }
 }
 

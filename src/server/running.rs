@@ -121,7 +121,7 @@ impl Server {
         let serving = Arc::clone(&host) as Arc<dyn Serving>;
         let event_file = event_file.map(OpenedEventFile::start).transpose()?;
         let services = listeners.addresses();
-        let admin = admin.map(|admin| admin.options(&serving, services));
+        let admin = admin.map(|admin| admin.options(&host, services));
         let api = ApiServer::start(&host.control(), &serving, admin)?;
         Ok(Self {
             listeners: Some(listeners),
@@ -229,7 +229,13 @@ impl Server {
 
     /// Opens a file as a client would and holds it; the hold ends when it is dropped.
     pub fn hold(&self, options: &HoldOptions) -> Result<Hold, HoldError> {
-        Hold::of_process(&self.host.accounts, options)
+        let accounts = &self.host.accounts;
+        let account = match &options.account {
+            Some(name) => accounts.get(name).ok_or_else(|| HoldError::NoAccount(name.clone()))?,
+            None => accounts.first(),
+        };
+        let share = account.file().share(options.share.as_deref().unwrap_or_default())?;
+        Hold::open_as(share, &options.path, &options.open_request(), &options.ranges()?)
     }
 
     /// A request of this process.

@@ -90,7 +90,7 @@ impl Api {
             service: of.service,
             kinds: kinds(of.kind.as_deref())?,
         };
-        let journal = Arc::clone(self.serving.accounts().journal());
+        let journal = Arc::clone(&self.serving.controls().journal);
         // An account that is not there has no events.
         let session = self.session(&ApiCall { account: None, ..call.clone() })?;
         let ask = move |request: StreamRequest| session.stream(&request);
@@ -136,7 +136,7 @@ impl Api {
             of.after = page.last;
             if page.last == page.newest {
                 // The next look tells whether anything came.
-                drop(timeout(left, self.serving.accounts().journal().wait_past(page.last)).await);
+                drop(timeout(left, self.serving.controls().journal.wait_past(page.last)).await);
             }
         }
     }

@@ -347,7 +347,7 @@ impl Api {
         call: ApiCall,
         Release { handle, share }: Release,
     ) -> Result<AdminResponse, ApiFailure> {
-        let first = self.serving.accounts().first().name().to_string();
+        let first = self.serving.first_account().name().to_string();
         let account = call.account.clone().unwrap_or(first);
         let number = {
             let state = self.holds.state();

@@ -204,7 +204,7 @@ impl Api {
         let count = count.map_or(1, |count| usize::try_from(count).unwrap_or(usize::MAX));
         let patience = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS));
         let _place = self.wait()?;
-        let gates = &self.serving.accounts().controls().gates;
+        let gates = &self.serving.controls().gates;
         match timeout(patience, gates.fill(id, count)).await {
             Ok(Some(waiting)) => Ok(json_answer(StatusCode::OK, &json!(Waiting { waiting }))),
             Ok(None) => Err(ApiFailure::not_found(format!("there is no gate {id}"))),

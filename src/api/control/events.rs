@@ -46,7 +46,7 @@ impl StreamRequest {
 impl Session {
     /// The next events of the stream.
     pub fn stream(&self, request: &StreamRequest) -> EventPage {
-        let journal = self.serving.accounts().journal();
+        let journal = &self.serving.controls().journal;
         let Page { rows, lost, last, newest } = journal.after(request.after, PAGE_MAX, Reads::All);
         let mut programs = Programs::default();
         let rows = rows.iter().map(|row| EventRow::of(row, &mut programs));
@@ -59,7 +59,7 @@ impl Session {
         // The process of a command waits for its answer, so its program is known now.
         let by = resolved(&self.owner).to_string();
         let change = ServerChange { kind, by, id, detail: detail.into() };
-        self.serving.accounts().journal().push(None, Event::Changed(change));
+        self.serving.controls().journal.push(None, Event::Changed(change));
     }
 }
 

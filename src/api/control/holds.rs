@@ -16,7 +16,6 @@ use crate::file::rules::ranges::{ByteRange, LockKind};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::service::{FileError, FileServiceError, Handle, Share};
 use crate::rules::{Client, Context, Owner};
-use crate::server::Accounts;
 
 /// The most byte ranges that one hold locks.
 pub const LOCKS_MAX: usize = 1024;
@@ -188,7 +187,7 @@ impl HoldOptions {
         }
     }
 
-    pub(super) fn open_request(&self) -> OpenRequest {
+    pub(crate) fn open_request(&self) -> OpenRequest {
         let mut request = OpenRequest::plain(self.access, self.share_mode);
         request.disposition = self.disposition;
         request.options.delete_on_close = self.delete_on_close;
@@ -196,9 +195,10 @@ impl HoldOptions {
     }
 
     /// The byte ranges to lock.
-    fn ranges(&self) -> Result<Vec<(ByteRange, LockKind)>, String> {
+    pub(crate) fn ranges(&self) -> Result<Vec<(ByteRange, LockKind)>, HoldError> {
         if self.locks.len() > LOCKS_MAX {
-            return Err(format!("a hold locks at most {LOCKS_MAX} byte ranges"));
+            let why = format!("a hold locks at most {LOCKS_MAX} byte ranges");
+            return Err(HoldError::Options(why));
         }
         let range = |one: &LockWanted| {
             let kind = if one.exclusive { LockKind::Exclusive } else { LockKind::Shared };
@@ -206,7 +206,7 @@ impl HoldOptions {
                 Some(length) => ByteRange::new(one.start, length),
                 None => ByteRange::from_posix(one.start, u64::MAX),
             };
-            range.map(|range| (range, kind)).map_err(|error| error.to_string())
+            range.map(|range| (range, kind)).map_err(|error| HoldError::Options(error.to_string()))
         };
         self.locks.iter().map(range).collect()
     }
@@ -247,20 +247,6 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Opens a file for this process.
-    pub(crate) fn of_process(
-        accounts: &Accounts,
-        options: &HoldOptions,
-    ) -> Result<Self, HoldError> {
-        let account = match &options.account {
-            Some(name) => accounts.get(name).ok_or_else(|| HoldError::NoAccount(name.clone()))?,
-            None => accounts.first(),
-        };
-        let share = account.file().share(options.share.as_deref().unwrap_or_default())?;
-        let locks = options.ranges().map_err(HoldError::Options)?;
-        Self::open_as(share, &options.path, &options.open_request(), &locks)
-    }
-
     /// Opens a file or a directory of a share for this process.
     pub(crate) fn open_as(
         share: Arc<Share>,
@@ -283,8 +269,7 @@ impl Hold {
         path: &SharePath,
         options: &HoldOptions,
     ) -> Result<Self, HoldError> {
-        let locks = options.ranges().map_err(HoldError::Options)?;
-        Self::open_for(owner, share, path, &options.open_request(), &locks)
+        Self::open_for(owner, share, path, &options.open_request(), &options.ranges()?)
     }
 
     fn open_for(

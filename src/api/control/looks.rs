@@ -105,7 +105,7 @@ impl Session {
         let connection = self.serving.connection(self.account.name());
         let accounts = self.serving.accounts();
         let mut shares = Vec::new();
-        for account in accounts.iter() {
+        for account in &accounts {
             shares.extend(shares_of(account.file()).iter().map(|share| ShareRow {
                 account: account.name().to_string(),
                 name: share.name().to_string(),
@@ -115,7 +115,7 @@ impl Session {
         Ok(ServerStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
-            accounts: accounts.names(),
+            accounts: accounts.iter().map(|account| account.name().to_string()).collect(),
             shares,
             mounts: mounts.map(MountRow::from).collect(),
             endpoint: connection.as_ref().and_then(|told| told.endpoint.clone()),
@@ -193,7 +193,7 @@ impl Session {
             return Ok(Explanation::Object(self.why_object(&object)?));
         };
         let (share, path) = self.target(share.as_deref(), &path)?;
-        let told = report::why(&self.account, &share, &path);
+        let told = report::why(&*self.account, &share, &path);
         Ok(Explanation::File(told.map_err(|error| self.refused(&share, &path, error))?))
     }
 

@@ -41,5 +41,5 @@ pub mod states;
 pub use holds::LOCKS_MAX;
 pub use refusal::RefusalKind;
 pub use report::HANDLES_MAX;
-pub use serving::{About, KnownOperation, MountedAt, Serving};
+pub use serving::{About, KnownOperation, MountedAt, ServedAccount, Serving};
 pub use socket::{SOCKET_NAME, SocketError, is_served};

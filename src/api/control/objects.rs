@@ -126,7 +126,8 @@ impl Session {
             Err(format!("{address}: {why}"))?;
         }
         let wanted = |other: &ObjectAddress| address.as_ref().is_none_or(|one| one.holds(other));
-        let mut changes = self.remembered(wanted);
+        let changes = self.account.changes(&wanted);
+        let mut changes: Vec<_> = changes.iter().map(|change| self.change_row(change)).collect();
         // The last writer is in the row, and known after a restart too.
         if let Some(Ok(told)) = object.map(|object| self.why_object(object)) {
             let missing = |row: &ChangeRow| !changes.contains(row);
@@ -135,24 +136,6 @@ impl Session {
         }
         changes.sort_by(|one, other| one.time.cmp(&other.time));
         Ok(History { changes })
-    }
-
-    fn remembered(&self, wanted: impl Fn(&ObjectAddress) -> bool) -> Vec<ChangeRow> {
-        let mut rows = Vec::new();
-        // A service that was not used since the start remembers nothing.
-        if let Some(service) = self.account.open_blob() {
-            let found = service.changes(|change| wanted(&change.object));
-            rows.extend(found.iter().rev().map(|change| self.change_row(change)));
-        }
-        if let Some(service) = self.account.open_queue() {
-            let found = service.changes(|change| wanted(&change.object));
-            rows.extend(found.iter().rev().map(|change| self.change_row(change)));
-        }
-        if let Some(service) = self.account.open_table() {
-            let found = service.changes(|change| wanted(&change.object));
-            rows.extend(found.iter().rev().map(|change| self.change_row(change)));
-        }
-        rows
     }
 
     fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, ApiFailure> {

@@ -3,6 +3,7 @@
 use super::events::events_of;
 use super::refusal::RefusalKind;
 use super::rows::{FileExplanation, HandleRow, RefusalDetail};
+use super::serving::ServedAccount;
 use crate::file::rules::ranges::{LockKind, RangeLock};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
@@ -12,7 +13,6 @@ use crate::journal::row::{Event, FileEvent, Happening};
 use crate::rules::lease::FileLease;
 use crate::rules::time::iso;
 use crate::rules::{Owner, Timestamp};
-use crate::server::Account;
 
 /// The most opens in one answer; how many more there are is said.
 pub const HANDLES_MAX: usize = 10_000;
@@ -78,7 +78,7 @@ pub fn refused_share(denial: &ShareDenial) -> RefusalDetail {
 
 /// Reports why a name cannot be opened.
 pub fn why(
-    account: &Account,
+    account: &dyn ServedAccount,
     share: &Share,
     path: &SharePath,
 ) -> crate::file::service::Result<FileExplanation> {
@@ -120,7 +120,7 @@ fn locked(lock: &RangeLock) -> String {
 }
 
 /// The newest refusals on a path, oldest first.
-fn refusals(account: &Account, share: &Share, path: &SharePath) -> Vec<EventRow> {
+fn refusals(account: &dyn ServedAccount, share: &Share, path: &SharePath) -> Vec<EventRow> {
     let is_refused = |event: &FileEvent| {
         matches!(event.what, Happening::Refused { .. })
             && event.share == *share.name()

@@ -2,13 +2,20 @@
 //! passed in by `server/`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::rows::{ConnectionInfo, MountRow};
-use crate::bench::States;
+use crate::bench::{Controls, States};
+use crate::blob::service::{BlobResult, BlobService};
+use crate::clock::TimeSource;
 use crate::file::rules::ShareMode;
+use crate::file::service::FileService;
+use crate::journal::{AccountJournal, Change};
+use crate::queue::service::{QueueResult, QueueService};
+use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
-use crate::server::Accounts;
+use crate::table::service::{TableResult, TableService};
 
 /// A mount of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,9 +56,49 @@ pub struct About {
     pub notes: Vec<String>,
 }
 
+/// An account of a server: its services. A service is opened by its first use, which may wait.
+pub trait ServedAccount: Send + Sync {
+    fn file(&self) -> &Arc<FileService>;
+    fn blob(&self) -> BlobResult<Arc<BlobService>>;
+    fn queue(&self) -> QueueResult<&QueueService>;
+    fn table(&self) -> TableResult<&TableService>;
+
+    /// The Blob service, if its data exists.
+    fn used_blob(&self) -> BlobResult<Option<Arc<BlobService>>>;
+
+    /// The Queue service, if its data exists.
+    fn used_queue(&self) -> QueueResult<Option<&QueueService>>;
+
+    /// The remembered changes of blobs, queues and tables, the oldest of each service first.
+    fn changes(&self, wanted: &dyn Fn(&ObjectAddress) -> bool) -> Vec<Change>;
+
+    fn name(&self) -> &Arc<str> {
+        self.journal().account()
+    }
+
+    fn journal(&self) -> &AccountJournal {
+        self.file().journal()
+    }
+
+    fn clock(&self) -> &Arc<dyn TimeSource> {
+        self.file().clock()
+    }
+}
+
 /// A running server. Errors are texts that say what to do.
 pub trait Serving: Send + Sync {
-    fn accounts(&self) -> &Accounts;
+    /// The account that is meant where none is named.
+    fn first_account(&self) -> Arc<dyn ServedAccount>;
+
+    /// All accounts, by name.
+    fn accounts(&self) -> Vec<Arc<dyn ServedAccount>>;
+
+    fn account(&self, name: &str) -> Option<Arc<dyn ServedAccount>> {
+        self.accounts().into_iter().find(|account| **account.name() == *name)
+    }
+
+    /// The clock, gates, faults and journal of the server.
+    fn controls(&self) -> &Arc<Controls>;
 
     /// The server as a whole.
     fn about(&self) -> About;

@@ -6,19 +6,18 @@ use std::sync::Arc;
 
 use super::address::PrintedFile;
 use super::report;
-use super::serving::Serving;
+use super::serving::{ServedAccount, Serving};
 use crate::api::calls::ApiFailure;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::ListOptions;
 use crate::file::service::{FileError, FileService, Share};
 use crate::rules::{Caller, Context, Owner, Timestamp};
-use crate::server::Account;
 
 /// A request under way.
 pub struct Session {
     pub serving: Arc<dyn Serving>,
     /// The account that the request means.
-    pub account: Arc<Account>,
+    pub account: Arc<dyn ServedAccount>,
     pub owner: Owner,
     /// Whether the owner of the server asks, by the control socket.
     pub is_owner: bool,
@@ -32,11 +31,12 @@ impl Session {
         owner: Owner,
         is_owner: bool,
     ) -> Result<Self, ApiFailure> {
-        let accounts = serving.accounts();
         let account = match account {
-            None => Arc::clone(accounts.first()),
-            Some(name) => accounts.get(name).map(Arc::clone).ok_or_else(|| {
-                let names = accounts.names().join(", ");
+            None => serving.first_account(),
+            Some(name) => serving.account(name).ok_or_else(|| {
+                let accounts = serving.accounts();
+                let names: Vec<_> = accounts.iter().map(|account| &**account.name()).collect();
+                let names = names.join(", ");
                 ApiFailure::not_found(format!("no account '{name}' is served here, only {names}"))
             })?,
         };

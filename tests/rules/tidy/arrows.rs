@@ -63,7 +63,6 @@ const ARROWS: [(&str, &[&str]); 22] = [
 /// Arrows against the table that the source still has: from, to, in how many lines. A row may only
 /// shrink, and goes when it is empty.
 const KNOWN: &[(&str, &str, usize)] = &[
-    ("api", "server", 8),
     ("blob/rest", "server", 3),
     ("file/rest", "server", 3),
     ("http", "blob/rest", 1),

@@ -43,7 +43,7 @@ const ACTION_FORM: &str = "'action' is one of {\"answer\": {\"status\": 503, \"c
 
 impl Session {
     fn controls(&self) -> &Arc<Controls> {
-        self.serving.accounts().controls()
+        self.serving.controls()
     }
 
     /// The state of the clock.
@@ -200,7 +200,7 @@ impl Session {
             None => (service, None),
         };
         if let Some(name) = &account
-            && self.serving.accounts().get(name).is_none()
+            && self.serving.account(name).is_none()
         {
             return Err(ApiFailure::not_found(format!("there is no account '{name}' here")));
         }
