@@ -307,13 +307,13 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::api::calls;
+    use crate::api;
     use crate::file::store::share::Record;
 
     type Target = (&'static str, fn(&[u8]));
 
     const TARGETS: &[Target] = &[
-        ("control", calls::read_any),
+        ("control", api::read_any),
         ("entity", entity),
         ("filter", filter),
         ("multipart", multipart),

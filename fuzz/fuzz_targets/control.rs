@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    latchfs::api::calls::read_any(bytes);
+    latchfs::api::read_any(bytes);
 });

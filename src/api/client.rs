@@ -22,10 +22,11 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::calls::{Call, ErrorAnswer, ErrorDetail, REFUSED_HEADER, has_body, name_in};
-use super::control::rows::RefusalDetail;
-use super::control::socket;
+use super::call::{Call, has_body, name_in};
+use super::failure::{ErrorAnswer, ErrorDetail, REFUSED_HEADER};
 use super::guard::{VERSION, VERSION_HEADER};
+use super::rows::RefusalDetail;
+use super::socket;
 
 /// The longest answer that is read, in bytes: a list of the most handles fits well.
 pub const ANSWER_MAX: usize = 64 << 20;

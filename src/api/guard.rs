@@ -15,7 +15,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use subtle::ConstantTimeEq;
 
-use crate::api::calls::ApiFailure;
+use super::failure::ApiFailure;
 use crate::sync::random::new_secret;
 
 /// The header that names the client of a request that changes something.

@@ -3,19 +3,41 @@
 //!
 //! ```text
 //!   server          the listeners: connections and their bounds
+//!   socket          where the control socket is, who may enter
 //!   site            which path is answered by what
 //!   guard           who may ask: Host, Origin, token, the name of the client
 //!   body            answers: JSON, text, streams
-//!   calls           /api/v1: the table of calls, and how they are read and answered
-//!   control         what the calls mean
-//!   client          the asking end of the socket
 //!   page            / and /page/: files inside the program
 //!   metrics         /metrics: what is counted as it happens, and how all of it is written down
 //!   engine_metrics  metrics that are read from the engine at each scrape
+//!   client          the asking end of the socket
+//!
+//!   routes          /api/v1: the table of calls, with the types of request and answer
+//!   openapi         the OpenAPI document, made of the table
+//!   calls           how a call is carried out, and how many at a time
+//!   call            one call: path, query, body
+//!   failure         a call that was not carried out
+//!   refusal         what a refusal is called here
+//!   serving         what the server offers, as this module sees it
+//!   session         one request: its account, its shares, who asks
+//!
+//!   rows            parts of answers
+//!   report          opens as people are told of them: program names, process ids
+//!   files           status, handles, why
+//!   hold, holds     opens that a client keeps
+//!   held            locks, pending files, leases and hidden messages, one by one
+//!   address         blob:CONTAINER/NAME and its like
+//!   objects         blobs, queues, messages and entities as people are told of them
+//!   leases          one lease, shown or broken
+//!   controls        the clock, gates and faults; request_path: which requests those mean
+//!   states          the state of the server as a whole
+//!   shares          shares as a whole, their leases and snapshots
+//!   log, events     which rows of the journal a request is given, by page or as a stream
+//!   owner           calls of the control socket alone
 //! ```
 //!
-//! What a request of the API does is decided in [`control`]. Front ends do not know of this module:
-//! they report to an observer, and `server/` passes the reports on to [`Metrics`].
+//! Front ends do not know of this module: they report to an observer, and `server/` passes the
+//! reports on to [`Metrics`].
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -24,21 +46,64 @@
     reason = "the functions of the table of calls have one shape"
 )]
 
+mod address;
 mod body;
-pub mod calls;
+mod call;
+mod calls;
 mod client;
-pub mod control;
+mod controls;
 mod engine_metrics;
+mod events;
+mod failure;
+mod files;
 mod guard;
+mod held;
+mod hold;
+mod holds;
+mod leases;
+mod log;
 mod metrics;
+mod objects;
+mod openapi;
+mod owner;
 mod page;
+mod refusal;
+mod report;
+mod request_path;
+mod routes;
+mod rows;
 mod server;
+mod serving;
+mod session;
+mod shares;
 mod site;
+mod socket;
+mod states;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{BODY_MAX, FOLLOWERS_MAX, HOLD_TIME_MAX, HOLDS_MAX, WAIT_MAX, WAITS_MAX};
+pub use address::*;
+pub use call::Call;
+pub use calls::{BODY_MAX, WAIT_MAX, WAITS_MAX, read_any};
 pub use client::{ANSWER_MAX, AnswerLines, ApiClient, ClientError};
+pub use controls::*;
+pub use events::{FOLLOWERS_MAX, GetEvents};
+pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail};
+pub use files::*;
 pub use guard::Token;
+pub use held::*;
+pub use hold::*;
+pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, HoldState, Release, Released};
+pub use leases::*;
+pub use log::{GetLog, StreamRequest, events_of, listed};
 pub use metrics::Metrics;
+pub use objects::*;
+pub use owner::*;
+pub use refusal::RefusalKind;
+pub use rows::*;
 pub use server::{AdminOptions, ApiServer, CONNECTIONS_MAX};
+pub use serving::*;
+pub use session::Session;
+pub use shares::*;
+pub use socket::{SOCKET_NAME, SocketError, is_served};
+pub use states::*;

@@ -24,11 +24,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use super::calls::{CALL_THREADS, WAITS_MAX};
 use super::guard::Token;
 use super::metrics::Metrics;
+use super::serving::Serving;
 use super::site::{Peer, Site};
-use crate::api::calls::{CALL_THREADS, WAITS_MAX};
-use crate::api::control::{Serving, SocketError, socket};
+use super::socket;
+use super::socket::SocketError;
 use crate::net::timeouts::{StreamLimits, TimedStream};
 use crate::net::{ConnectionBody, ConnectionGuard, Connections};
 

@@ -8,12 +8,13 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 
 use super::body::{AdminResponse, bytes, text};
+use super::calls::Api;
+use super::failure::ApiFailure;
 use super::guard::{Guard, VERSION, VERSION_HEADER, is_api};
 use super::metrics::Metrics;
 use super::page;
 use super::server::{AdminOptions, CONNECTIONS_MAX};
-use crate::api::calls::{Api, ApiFailure};
-use crate::api::control::Serving;
+use super::serving::Serving;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::calls::{CALL_THREADS, GetHolds, RunStarted, StartRun, Stop, Stopping, Unmount};
-use super::control::account::{
-    CreateShare, CreateSnapshot, DeleteSnapshot, GetShares, GetSnapshots,
-};
-use super::control::controls::{GetGates, NewGate, WaitAtGate};
-use super::control::held::GetLocks;
-use super::control::holds::{HoldOptions, LockWanted};
-use super::control::looks::{
+use super::calls::CALL_THREADS;
+use super::controls::{GetGates, NewGate, WaitAtGate};
+use super::files::{
     CloseHandles, Explanation, GetConnection, GetHandles, GetStatus, GetWhy, Undelete,
 };
-use super::control::object_lease::BreakLease;
-use super::control::rows::{ConnectionInfo, HoldRow};
-use super::control::{
-    About, KnownOperation, MountedAt, RefusalKind, SOCKET_NAME, ServedAccount, Serving,
-};
+use super::held::GetLocks;
+use super::hold::{HoldOptions, LockWanted};
+use super::holds::GetHolds;
+use super::leases::BreakLease;
+use super::owner::{RunStarted, StartRun, Stop, Stopping, Unmount};
+use super::refusal::RefusalKind;
+use super::rows::{ConnectionInfo, HoldRow};
+use super::serving::{About, KnownOperation, MountedAt, ServedAccount, Serving};
+use super::shares::{CreateShare, CreateSnapshot, DeleteSnapshot, GetShares, GetSnapshots};
+use super::socket::SOCKET_NAME;
 use super::{AnswerLines, ApiClient, ApiServer, CONNECTIONS_MAX, ClientError};
 use crate::bench::Controls;
 use crate::blob::service::{BlobResult, BlobService};
@@ -218,7 +218,7 @@ fn kind(error: ClientError) -> String {
     }
 }
 
-fn refusal(error: ClientError) -> super::control::rows::RefusalDetail {
+fn refusal(error: ClientError) -> super::RefusalDetail {
     match error {
         ClientError::Refused(refused) => *refused,
         other => panic!("not refused: {other:?}"),

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::locate::{ServerAndOutput, ask};
 use super::time::duration;
-use crate::api::control::controls::{ClockState, GetClock, TurnClock};
+use crate::api::{ClockState, GetClock, TurnClock};
 
 const EXAMPLE: &str = "\
 Example:

@@ -8,9 +8,7 @@ use clap::Args;
 
 use super::locate::ServerByPath;
 use super::out::Output;
-use crate::api::ApiClient;
-use crate::api::control::looks::GetConnection;
-use crate::api::control::rows::ConnectionInfo;
+use crate::api::{ApiClient, ConnectionInfo, GetConnection};
 
 /// Print the connection string for SDKs
 ///

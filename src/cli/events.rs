@@ -12,9 +12,7 @@ use serde_json::json;
 use super::locate::{AccountNames, LocatedFile, Where, object};
 use super::out::{Paint, printable};
 use super::table;
-use crate::api::ClientError;
-use crate::api::WAIT_MAX;
-use crate::api::control::events::GetLog;
+use crate::api::{ClientError, GetLog, WAIT_MAX};
 use crate::journal::json::{EventPage, EventRow};
 use crate::rules::service::ServiceKind;
 

@@ -10,7 +10,7 @@ use super::locate::{Socket, ask};
 use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::Output;
 use super::time::duration;
-use crate::api::control::controls::{
+use crate::api::{
     Action, FaultEntry, FaultList, GetFaults, NewFault, RemoveFault as RemoveOne,
     RemoveFaults as RemoveAll,
 };

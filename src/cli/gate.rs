@@ -12,11 +12,10 @@ use super::locate::{Socket, ask};
 use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::{self, Output};
 use super::time::duration;
-use crate::api::control::controls::{
-    GateEntry, GateList, GetGates, NewGate, ReleaseGates, RemoveGate as RemoveOne,
-    RemoveGates as RemoveAll, WaitAtGate, Waiting, Went,
+use crate::api::{
+    ClientError, GateEntry, GateList, GetGates, NewGate, ReleaseGates, RemoveGate as RemoveOne,
+    RemoveGates as RemoveAll, WAIT_MAX, WaitAtGate, Waiting, Went,
 };
-use crate::api::{ClientError, WAIT_MAX};
 
 const EXAMPLE: &str = "\
 Example:

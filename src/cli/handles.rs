@@ -11,8 +11,7 @@ use serde_json::json;
 use super::locate::{AccountNames, LocatedFile, Where, refused};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
-use crate::api::control::looks::{CloseHandles, Closed, GetHandles, HandleList};
-use crate::api::control::rows::HandleRow;
+use crate::api::{CloseHandles, Closed, GetHandles, HandleList, HandleRow};
 
 /// Show who has what open
 ///

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::locate::{self, Socket};
 use super::out::Output;
 use super::{AGENT, EXIT_DIFFERENT};
-use crate::api::control::looks::GetStatus;
+use crate::api::GetStatus;
 use crate::http::client::HttpClient;
 use crate::http::frame::asked_at;
 use crate::server::ListenAddress;

@@ -11,9 +11,7 @@ use serde_json::Value;
 use super::EXIT_DIFFERENT;
 use super::locate::{AccountOf, refused};
 use super::out::{Output, printable};
-use crate::api::control::address::ObjectAddress;
-use crate::api::control::looks::{Explanation, GetWhy};
-use crate::api::control::objects::{self, ChangeRow, GetHistory, ObjectState};
+use crate::api::{self, ChangeRow, Explanation, GetHistory, GetWhy, ObjectAddress, ObjectState};
 
 const EXAMPLE: &str = "\
 Example:
@@ -48,7 +46,7 @@ pub struct History {
 impl History {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
-        let objects::History { changes } =
+        let api::History { changes } =
             self.server.ask(&GetHistory { object: self.object.clone() })?;
         let latest = &changes[changes.len().saturating_sub(self.last)..];
         let headings =

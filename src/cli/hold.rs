@@ -16,10 +16,10 @@ use signal_hook::iterator::Signals;
 use super::locate::{Where, refused};
 use super::time::duration;
 use super::{EXIT_CLOSED, input, out};
-use crate::api::calls::{Release, Released};
-use crate::api::control::holds::{HoldOptions, disposition, read_access, read_share_mode};
-use crate::api::control::rows::HoldRow;
-use crate::api::{ApiClient, ClientError};
+use crate::api::{
+    ApiClient, ClientError, HoldOptions, HoldRow, Release, Released, disposition, read_access,
+    read_share_mode,
+};
 
 /// Hold a file open with an access and a share mode
 ///

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, object, refused};
 use super::out::{self, Output};
-use crate::api::control::object_lease::{BreakLease, GetLease, LeaseBroken, LeaseShown};
+use crate::api::{BreakLease, GetLease, LeaseBroken, LeaseShown};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]

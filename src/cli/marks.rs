@@ -10,8 +10,7 @@ use clap::Args;
 use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
-use crate::api::control::looks::{self, Explanation, GetWhy};
-use crate::api::control::rows::{FileExplanation, HandleRow};
+use crate::api::{self, Explanation, FileExplanation, GetWhy, HandleRow};
 use crate::journal::json::EventRow;
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
@@ -38,7 +37,7 @@ impl Undelete {
     pub fn run(&self) -> Result<ExitCode> {
         let target = self.server.target(&self.path)?;
         let (share, path) = (target.share_name.clone(), target.path.clone());
-        let undeleted = match target.ask(&looks::Undelete { share, path }) {
+        let undeleted = match target.ask(&api::Undelete { share, path }) {
             Ok(undeleted) => undeleted,
             Err(error) => return refused(self.path.display(), error),
         };

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::out::Output;
-use crate::api::control::controls::{Removed, Requests};
+use crate::api::{Removed, Requests};
 
 /// Which requests are meant.
 #[derive(Debug, Clone, Args)]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::table;
-use crate::api::control::rows::RefusalDetail;
+use crate::api::RefusalDetail;
 
 /// In which form a command answers.
 #[derive(Debug, Clone, Copy, Default, Args)]

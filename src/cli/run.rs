@@ -13,8 +13,7 @@ use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
 use super::locate::{AccountOf, Socket, Where, real_path};
-use crate::api::ApiClient;
-use crate::api::calls::{RunStarted, StartRun};
+use crate::api::{ApiClient, RunStarted, StartRun};
 
 /// Exit status: the command was not found, as a shell has it.
 const EXIT_NOT_FOUND: u8 = 127;

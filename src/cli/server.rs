@@ -14,11 +14,9 @@ use super::clock;
 use super::locate::{ServerByPath, ask, real_path};
 use super::out::{Output, Paint};
 use super::serve::page_with_token;
-use crate::api::calls::{self, Stop, Stopping};
-use crate::api::control::controls::ClockState;
-use crate::api::control::looks::GetStatus;
-use crate::api::control::rows::ServerStatus;
-use crate::api::{ApiClient, ClientError};
+use crate::api::{
+    self, ApiClient, ClientError, ClockState, GetStatus, ServerStatus, Stop, Stopping,
+};
 use crate::file::mount::{clear_dead, mounts};
 use crate::rules::time::parse_iso;
 
@@ -59,7 +57,7 @@ impl Unmount {
         let Some(control) = self.control.clone().or(origin.control) else {
             bail!("the server of {} is unknown: name it with --control", self.path.display());
         };
-        let unmount = calls::Unmount { path: path.clone(), lazy: self.lazy };
+        let unmount = api::Unmount { path: path.clone(), lazy: self.lazy };
         match ApiClient::new(&control).ask(&unmount) {
             Ok(_) => {}
             Err(ClientError::NoServer { .. }) => clear(&path)?,

@@ -9,9 +9,7 @@ use serde::Serialize;
 
 use super::locate::{AccountOf, refused};
 use super::out::Output;
-use crate::api::ClientError;
-use crate::api::control::account::{self as api, GetShares, ShareList};
-use crate::api::control::rows::ShareEntry;
+use crate::api::{self, ClientError, GetShares, ShareEntry, ShareList};
 use crate::file::service::ShareDenial;
 
 /// List, make or delete shares

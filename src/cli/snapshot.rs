@@ -10,8 +10,7 @@ use serde::Deserialize;
 use super::locate::{LocatedFile, Where, refused};
 use super::out::Output;
 use super::progress::Moving;
-use crate::api::ClientError;
-use crate::api::control::account::{self as api, GetSnapshots, SnapshotProgress, SnapshotTaken};
+use crate::api::{self, ClientError, GetSnapshots, SnapshotProgress, SnapshotTaken};
 
 /// The form of the argument that names a share.
 const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of the working \

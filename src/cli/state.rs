@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::locate::{ServerAndOutput, ask};
 use super::table;
-use crate::api::control::states::{self as api, StateEntry};
+use crate::api::{self, StateEntry};
 
 const EXAMPLE: &str = "\
 Example:

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::api::control::SocketError;
+use crate::api::SocketError;
 use crate::disk::DataRootError;
 use crate::file::service::FileServiceError;
 use crate::file::store::root::RootError;

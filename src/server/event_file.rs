@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::error::StartError;
-use crate::api::control::events::{events_of, listed};
+use crate::api::{events_of, listed};
 use crate::journal::{Journal, Row};
 
 /// The pause between two looks at the journal. In that time fewer rows come than are kept.

@@ -1,7 +1,7 @@
 //! The running server as its controllers see it: accounts, mounts, the stop.
 //!
 //! Decides when a mount that cannot be made is an error. What a mount does is decided in
-//! `file/mount`, what a request means in `api/control`.
+//! `file/mount`, what a request means in `api`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,9 @@ use std::sync::{Arc, OnceLock};
 use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
-use crate::api::control::rows::ConnectionInfo;
-use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, ServedAccount, Serving};
+use crate::api::{
+    About, ConnectionInfo, KnownOperation, MountedAt, SOCKET_NAME, ServedAccount, Serving,
+};
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
 use crate::file::rules::{Denial, ShareMode};

@@ -47,7 +47,7 @@ mod services;
 mod states;
 mod tls;
 
-pub use crate::api::control::holds::{Hold, HoldError, HoldOptions};
+pub use crate::api::{Hold, HoldError, HoldOptions};
 pub use account::{Account, AccountOptions, Accounts};
 pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, ServiceAddresses, address_of};
 pub use error::StartError;

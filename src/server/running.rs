@@ -19,11 +19,9 @@ use super::memory::Memory;
 use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
-use crate::api::ApiServer;
-use crate::api::calls::ApiFailure;
-use crate::api::control::holds::{Hold, HoldError, HoldOptions};
-use crate::api::control::session::Session;
-use crate::api::control::{About, MountedAt, Serving};
+use crate::api::{
+    About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, MountedAt, Serving, Session,
+};
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;

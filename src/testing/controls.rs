@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::{Action, Point, Requests, Server};
-use crate::api::control::controls::{NewFault, NewGate};
+use crate::api::{NewFault, NewGate};
 use crate::bench::Controls;
 use crate::clock::{ClockChange, TimeSource as _};
 use crate::rules::Timestamp;

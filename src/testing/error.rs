@@ -1,6 +1,6 @@
 //! The errors between a test and its server.
 
-use crate::api::calls::ApiFailure;
+use crate::api::ApiFailure;
 use crate::clock::SetBack;
 use crate::file::rules::Denial;
 use crate::file::service as file;

@@ -11,9 +11,7 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::{Event, Server, ServiceKind};
-use crate::api::control::address::ObjectAddress;
-use crate::api::control::events::StreamRequest;
-use crate::api::control::looks::GetWhy;
+use crate::api::{GetWhy, ObjectAddress, StreamRequest};
 use crate::journal::json::EventPage;
 
 /// The pause between two looks at the stream of events.

@@ -70,7 +70,7 @@ pub use controls::{Clock, Fault, FaultOptions, Gate, GateOptions};
 pub use error::Error;
 pub use explain::EventQuery;
 
-pub use crate::api::control::controls::{Action, Requests};
+pub use crate::api::{Action, Requests};
 pub use crate::bench::controls::Point;
 pub use crate::file::rules::{Access, Denial, ShareMode};
 pub use crate::journal::json::EventRow as Event;

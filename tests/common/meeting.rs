@@ -16,11 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use latchfs::api::calls::{Release, Released};
-use latchfs::api::control::RefusalKind;
-use latchfs::api::control::holds::HoldOptions;
-use latchfs::api::control::rows::HoldRow;
-use latchfs::api::{AnswerLines, ApiClient, ClientError};
+use latchfs::api::{
+    AnswerLines, ApiClient, ClientError, HoldOptions, HoldRow, RefusalKind, Release, Released,
+};
 use latchfs::client;
 use latchfs::file::rules::{Access, ShareMode};
 use rustix::process::{Pid, Signal};

@@ -43,7 +43,7 @@ use super::input;
 use super::logs::LogFormat;
 use super::out::{self, Paint};
 use super::progress::Moving;
-use crate::api::control::SOCKET_NAME;
+use crate::api::SOCKET_NAME;
 use crate::disk::HIDDEN;
 use crate::file::service::shares::Control;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::api::control::is_served;
+use crate::api::is_served;
 
 /// The entry of a running server. Removed when dropped.
 pub struct RegistryEntry {

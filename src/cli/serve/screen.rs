@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use crate::api::control::MountedAt;
+use crate::api::MountedAt;
 use crate::cli::out::Paint;
 use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;

@@ -11,7 +11,7 @@ use super::list::{is_directory, names_in};
 use super::{
     AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
 };
-use crate::api::control::address::ObjectAddress;
+use crate::api::ObjectAddress;
 use crate::cli::out::Output;
 use crate::rules::service::ServiceKind;
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{AccountOf, ServiceRefusal, Session, StorageRequest, ended, locate, path_of, quoted};
-use crate::api::control::address::ObjectAddress;
+use crate::api::ObjectAddress;
 use crate::cli::out::Output;
 use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;

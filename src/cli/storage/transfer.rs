@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::list::is_directory;
 use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of};
-use crate::api::control::address::ObjectAddress;
+use crate::api::ObjectAddress;
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
 use crate::http::client::Got;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use crate::api::control::{KnownOperation, MountedAt};
+use crate::api::{KnownOperation, MountedAt};
 use crate::file::rules::ShareMode;
 use crate::server::Accounts;
 use crate::server::error::StartError;

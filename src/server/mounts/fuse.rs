@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::api::control::{KnownOperation, MountedAt, SOCKET_NAME};
+use crate::api::{KnownOperation, MountedAt, SOCKET_NAME};
 use crate::file::mount::{
     Mount, MountCall, MountControls, MountError, MountOptions, OnEnd, SpaceSource,
 };

@@ -4,8 +4,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use latchfs::Server;
-use latchfs::api::ApiClient;
-use latchfs::api::control::looks::{CloseHandles, GetStatus};
+use latchfs::api::{ApiClient, CloseHandles, GetStatus};
 use latchfs::file::rules::ShareMode;
 use latchfs::file::rules::create::Disposition;
 use latchfs::rules::service::ServiceKind;

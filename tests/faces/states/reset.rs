@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use latchfs::api::ApiClient;
-use latchfs::api::control::controls::{GetClock, GetGates, NewGate, TurnClock, WaitAtGate};
-use latchfs::api::control::held::{GetLeases, GetLocks, GetMessages, GetPending};
-use latchfs::api::control::looks::{CloseHandles, GetHandles, GetStatus};
-use latchfs::api::control::states::Reset;
+use latchfs::api::{
+    ApiClient, CloseHandles, GetClock, GetGates, GetHandles, GetLeases, GetLocks, GetMessages,
+    GetPending, GetStatus, NewGate, Reset, TurnClock, WaitAtGate,
+};
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::HoldOptions;
 

@@ -6,10 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use latchfs::api::control::RefusalKind;
-use latchfs::api::control::controls::{GetClock, GetGates, NewGate, TurnClock, WaitAtGate};
-use latchfs::api::control::states::{DeleteState, GetStates, RestoreState, SaveState};
-use latchfs::api::{ApiClient, ClientError};
+use latchfs::api::{
+    ApiClient, ClientError, DeleteState, GetClock, GetGates, GetStates, NewGate, RefusalKind,
+    RestoreState, SaveState, TurnClock, WaitAtGate,
+};
 use latchfs::bench::StateError;
 use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::file::rules::ShareMode;

@@ -7,8 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use latchfs::api::ApiClient;
-use latchfs::api::control::holds::HoldOptions;
+use latchfs::api::{ApiClient, HoldOptions};
 use latchfs::file::rules::ShareMode;
 use latchfs::file::rules::create::Disposition;
 

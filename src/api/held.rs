@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::ObjectAddress;
-use super::object_lease::ObjectLease;
+use super::failure::ApiFailure;
+use super::leases::ObjectLease;
 use super::objects::ChangeRow;
 use super::report;
 use super::rows::HandleRow;
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::file::rules::ranges::{ByteRange, LockKind};
 use crate::file::service::shares::ListOptions;
 use crate::file::service::{HeldLock, PendingName, Share};

@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::super::body::{AdminResponse, json_stream};
+use super::body::{AdminResponse, json_stream};
 use super::call::ApiCall;
+use super::calls::{Api, blocking, drop_elsewhere};
 use super::failure::ApiFailure;
-use super::{Api, blocking, drop_elsewhere};
-use crate::api::control::Serving;
-use crate::api::control::account::CreateSnapshot;
-use crate::api::control::holds::read_share_mode;
-use crate::api::control::session::Session;
+use super::hold::read_share_mode;
+use super::serving::Serving;
+use super::session::Session;
+use super::shares::CreateSnapshot;
 
 /// How many lines of progress wait for a client that does not read.
 const LINES_AHEAD: usize = 8;

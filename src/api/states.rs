@@ -5,8 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::failure::ApiFailure;
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::bench::{DamagedState, SavedState, StateError, States};
 use crate::rules::time::iso;
 

@@ -13,13 +13,13 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use super::super::body::{AdminResponse, json as json_answer, json_stream};
-use super::super::site::Peer;
+use super::body::{AdminResponse, json as json_answer, json_stream};
 use super::call::ApiCall;
+use super::calls::{Api, drop_elsewhere};
 use super::failure::ApiFailure;
-use super::{Api, drop_elsewhere};
-use crate::api::control::holds::{Hold, HoldError, HoldOptions};
-use crate::api::control::rows::HoldRow;
+use super::hold::{Hold, HoldError, HoldOptions};
+use super::rows::HoldRow;
+use super::site::Peer;
 use crate::file::service::Share;
 
 /// The most opens that clients of the API hold at a time.

@@ -16,9 +16,9 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::super::site::Peer;
 use super::failure::ApiFailure;
 use super::routes::{ACCOUNT, Param, ParameterKind, Route};
+use super::site::Peer;
 
 /// A request of the API. Client and server have one type for it.
 pub trait Call: Serialize + DeserializeOwned + JsonSchema + Send + 'static {

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use super::address::PrintedFile;
+use super::failure::ApiFailure;
 use super::report;
 use super::serving::{ServedAccount, Serving};
-use crate::api::calls::ApiFailure;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::ListOptions;
 use crate::file::service::{FileError, FileService, Share};

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::body::{AdminResponse, json as json_answer};
-use crate::api::control::rows::{HandleRow, RefusalDetail};
-use crate::api::control::{RefusalKind, report};
+use super::body::{AdminResponse, json as json_answer};
+use super::refusal::RefusalKind;
+use super::report;
+use super::rows::{HandleRow, RefusalDetail};
 use crate::bench::StateError;
 use crate::blob::service::BlobError;
 use crate::file::service::FileServiceError;

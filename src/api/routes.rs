@@ -11,37 +11,37 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::super::body::AdminResponse;
-use super::Api;
+use super::body::AdminResponse;
 use super::call::{ApiCall, Call, has_body, name_in, read};
-use super::events::GetEvents;
-use super::failure::{ApiFailure, ErrorAnswer};
-use super::holds::{GetHolds, HoldList, Release, Released};
-use super::openapi::{Document, GetDocument};
-use super::owner::{RunStarted, StartRun, Stop, Stopping, Unmount, Unmounted};
-use crate::api::control::account::{
-    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, Deleted, GetShares, GetSnapshots,
-    ShareCreated, ShareList, SnapshotList, SnapshotTaken,
-};
-use crate::api::control::controls::{
+use super::calls::Api;
+use super::controls::{
     ClockState, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClock, GetFaults,
     GetGate, GetGates, NewFault, NewGate, ReleaseGate, ReleaseGates, ReleaseRequest, RemoveFault,
     RemoveFaults, RemoveGate, RemoveGates, Removed, TurnClock, WaitAtGate, Waiting, Went,
 };
-use crate::api::control::events::GetLog;
-use crate::api::control::held::{
-    GetLeases, GetLocks, GetMessages, GetPending, LeaseList, LockList, MessageList, PendingList,
-};
-use crate::api::control::holds::HoldOptions;
-use crate::api::control::looks::{
+use super::events::GetEvents;
+use super::failure::{ApiFailure, ErrorAnswer};
+use super::files::{
     CloseHandle, CloseHandles, Closed, Explanation, GetConnection, GetHandles, GetStatus, GetWhy,
     HandleList, Undelete, Undeleted,
 };
-use crate::api::control::object_lease::{BreakLease, GetLease, LeaseBroken, LeaseShown};
-use crate::api::control::objects::{GetHistory, History};
-use crate::api::control::rows::{ConnectionInfo, HoldRow, ServerStatus};
-use crate::api::control::session::Session;
-use crate::api::control::states::{
+use super::held::{
+    GetLeases, GetLocks, GetMessages, GetPending, LeaseList, LockList, MessageList, PendingList,
+};
+use super::hold::HoldOptions;
+use super::holds::{GetHolds, HoldList, Release, Released};
+use super::leases::{BreakLease, GetLease, LeaseBroken, LeaseShown};
+use super::log::GetLog;
+use super::objects::{GetHistory, History};
+use super::openapi::{Document, GetDocument};
+use super::owner::{RunStarted, StartRun, Stop, Stopping, Unmount, Unmounted};
+use super::rows::{ConnectionInfo, HoldRow, ServerStatus};
+use super::session::Session;
+use super::shares::{
+    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, Deleted, GetShares, GetSnapshots,
+    ShareCreated, ShareList, SnapshotList, SnapshotTaken,
+};
+use super::states::{
     DeleteState, GetStates, Reset, ResetDone, RestoreState, SaveState, StateDeleted, StateEntry,
     StateList, StateRestored,
 };

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::address::ObjectAddress;
+use super::failure::ApiFailure;
 use super::refusal::RefusalKind;
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::blob::rules::tier::Tier;
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
 use crate::blob::service::{BlobAt, BlobService};

@@ -2,7 +2,7 @@
 //!
 //! Decides how many clients may follow at a time, how many pages are made at a time, and how far a
 //! follower may be behind: events that it does not read in time are lost to it, and their number is
-//! reported. The content of an event and the length of a page are decided in `api/control`.
+//! reported. The content of an event and the length of a page are decided in [`super::log`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::super::body::{AdminResponse, json as json_answer, stream};
+use super::body::{AdminResponse, json as json_answer, stream};
 use super::call::ApiCall;
+use super::calls::{Api, blocking};
 use super::failure::ApiFailure;
-use super::{Api, blocking};
-use crate::api::control::events::{GetLog, StreamRequest};
+use super::log::{GetLog, StreamRequest};
 use crate::journal::Journal;
 use crate::journal::json::{EventPage, KINDS};
 
@@ -143,7 +143,7 @@ impl Api {
 }
 
 struct Reader {
-    /// Asks `api/control` for a page.
+    /// Asks [`super::log`] for a page.
     ask: Box<dyn FnMut(StreamRequest) -> EventPage + Send>,
     journal: Arc<Journal>,
     wanted: StreamRequest,

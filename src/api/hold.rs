@@ -2,7 +2,7 @@
 //!
 //! Decides how an open is written as JSON, and that byte ranges are locked all or none: a hold
 //! whose locks are refused is closed again. What is granted is decided by the File service. How
-//! long a hold of the API lasts is decided in `api/calls`.
+//! long a hold of the API lasts is decided in [`super::holds`].
 
 use std::sync::Arc;
 use std::time::Duration;

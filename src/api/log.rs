@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::ObjectAddress;
+use super::failure::ApiFailure;
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::file::rules::SharePath;
 use crate::file::rules::name::fold;
 use crate::journal::json::{EventPage, EventRow};

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::object_lease::LeaseBroken;
+use super::failure::ApiFailure;
+use super::leases::LeaseBroken;
 use super::rows::{FileLeaseRow, MountRow, ShareEntry};
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::{
     Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::{ObjectAddress, PrintedFile};
+use super::failure::ApiFailure;
 use super::objects::address;
 use super::rows::FileLeaseRow;
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::blob::rules::BlobDenial;
 use crate::blob::service::{BlobAt, BlobError, LeaseAction};
 use crate::rules::Timestamp;

@@ -1,6 +1,6 @@
 //! Opens in the form that people read.
 
-use super::events::events_of;
+use super::log::events_of;
 use super::refusal::RefusalKind;
 use super::rows::{FileExplanation, HandleRow, RefusalDetail};
 use super::serving::ServedAccount;

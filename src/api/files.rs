@@ -5,12 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::object_lease::file_of;
+use super::failure::ApiFailure;
+use super::leases::file_of;
 use super::objects::{OBJECT_FORM, ObjectState};
 use super::report;
 use super::rows::{ConnectionInfo, FileExplanation, HandleRow, MountRow, ServerStatus, ShareRow};
 use super::session::{Session, shares_of};
-use crate::api::calls::ApiFailure;
 use crate::file::rules::SharePath;
 use crate::file::service::Share;
 use crate::rules::HandleId;

@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::body::{AdminResponse, json as json_answer};
-use super::super::guard::{CLIENT_HEADER, CLIENT_MAX};
-use super::super::site::Peer;
-use super::Api;
+use super::body::{AdminResponse, json as json_answer};
 use super::call::ApiCall;
+use super::calls::Api;
 use super::failure::ApiFailure;
+use super::guard::{CLIENT_HEADER, CLIENT_MAX};
 use super::routes::{ACCOUNT, Param, ROUTES, Route};
+use super::site::Peer;
 
 /// Statuses of errors that every call has. An account that is not there is a 404 of every call.
 const COMMON: [u16; 6] = [400, 401, 403, 404, 500, 503];

@@ -18,9 +18,9 @@ pub use calls::{
     TurnClock, WaitAtGate, Waiting, WaitingEntry, Went,
 };
 
+use super::failure::ApiFailure;
 use super::request_path::{request_path, service_of};
 use super::session::Session;
-use crate::api::calls::ApiFailure;
 use crate::bench::Controls;
 use crate::bench::controls::{
     self as bench, FaultAction, FaultRow, Frequency, GateRow, Point, RULES_MAX, WaitingRow, kept,

@@ -1,25 +1,7 @@
 //! The HTTP API, `/api/v1`: reads calls, has them carried out, and writes their answers.
 //!
-//! ```text
-//!   routes    the table: which calls there are, with the types of request and answer
-//!   openapi   the OpenAPI document, made of the table
-//!   call      one call: path, query, body
-//!   failure   a call that was not carried out
-//!   holds     opens that clients of the API keep
-//!   events    the stream of events, by page and as server-sent events
-//!   owner     calls of the control socket alone
-//! ```
-//!
 //! Decides how many calls may wait at a time. The meaning of a request and its answer are decided
-//! in `api/control`; who may call is decided in [`super::guard`].
-
-mod call;
-mod events;
-mod failure;
-mod holds;
-mod openapi;
-mod owner;
-mod routes;
+//! in the module of its subject; who may call is decided in [`super::guard`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -35,20 +17,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::body::{AdminResponse, json as json_answer};
+use super::call::{ApiCall, decoded, has_body, name_in, with_body};
+use super::events::{self, FOLLOWERS_MAX, PAGES_MAX};
+use super::failure::ApiFailure;
+use super::holds::Holds;
+use super::routes::{ROUTES, Route, RouteHandler};
 use super::site::Peer;
-pub use call::Call;
-use call::{ApiCall, decoded, with_body};
-pub(super) use call::{has_body, name_in};
-pub use events::{FOLLOWERS_MAX, GetEvents, PAGES_MAX};
-pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail, REFUSED_HEADER};
-use holds::Holds;
-pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, Release, Released};
-pub use owner::{RunStarted, StartRun, Stop, Stopping, Unmount, Unmounted};
-use routes::{ROUTES, Route, RouteHandler};
 
-use crate::api::control::Serving;
-use crate::api::control::controls::{WaitAtGate, Waiting};
-use crate::api::control::session::Session;
+use super::controls::{WaitAtGate, Waiting};
+use super::serving::Serving;
+use super::session::Session;
 use crate::rules::{Client, Owner};
 
 /// The longest body of a call, in bytes.
@@ -74,12 +52,12 @@ const SESSIONS: u64 = 1 << 32;
 
 /// The API of one server.
 pub struct Api {
-    serving: Arc<dyn Serving>,
-    holds: Arc<Holds>,
+    pub(super) serving: Arc<dyn Serving>,
+    pub(super) holds: Arc<Holds>,
     threads: Arc<Semaphore>,
     waits: Semaphore,
-    followers: Arc<Semaphore>,
-    pages: Arc<Semaphore>,
+    pub(super) followers: Arc<Semaphore>,
+    pub(super) pages: Arc<Semaphore>,
     sessions: AtomicU64,
 }
 
@@ -154,7 +132,7 @@ impl Api {
     }
 
     /// The request of a call: who asks, and about which account.
-    fn session(&self, call: &ApiCall) -> Result<Session, ApiFailure> {
+    pub(super) fn session(&self, call: &ApiCall) -> Result<Session, ApiFailure> {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let (name, pid) = match call.peer {
             Peer::Owner { pid, .. } => ("the control socket", pid),
@@ -167,7 +145,7 @@ impl Api {
     }
 
     /// A place among the calls that have a thread.
-    async fn thread(&self) -> Result<OwnedSemaphorePermit, ApiFailure> {
+    pub(super) async fn thread(&self) -> Result<OwnedSemaphorePermit, ApiFailure> {
         let place = timeout(THREAD_WAIT, Arc::clone(&self.threads).acquire_owned()).await;
         place.ok().and_then(Result::ok).ok_or_else(|| {
             ApiFailure::busy(format!("{CALL_THREADS} calls are at work already: try again later"))
@@ -175,7 +153,7 @@ impl Api {
     }
 
     /// Does `work` on one of the [`CALL_THREADS`].
-    async fn blocking<T: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiFailure> {
@@ -189,14 +167,14 @@ impl Api {
     }
 
     /// A place among the calls that wait for something.
-    fn wait(&self) -> Result<SemaphorePermit<'_>, ApiFailure> {
+    pub(super) fn wait(&self) -> Result<SemaphorePermit<'_>, ApiFailure> {
         self.waits.try_acquire().map_err(|_| {
             ApiFailure::busy(format!("{WAITS_MAX} calls wait already: try again later"))
         })
     }
 
     /// Waits until so many requests wait at a gate.
-    async fn wait_at_gate(
+    pub(super) async fn wait_at_gate(
         self: Arc<Self>,
         _: ApiCall,
         WaitAtGate { id, count, timeout_ms }: WaitAtGate,
@@ -234,7 +212,7 @@ pub fn read_any(bytes: &[u8]) {
 }
 
 /// Does `work` on a thread that may block.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiFailure> {
     // A system that has no more threads makes this panic.
@@ -247,7 +225,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Drops a value whose end may wait for the disk, on a thread that may block.
-fn drop_elsewhere<T: Send + 'static>(value: T) {
+pub(super) fn drop_elsewhere<T: Send + 'static>(value: T) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(move || drop(value))),
         Err(_) => drop(value),
