@@ -17,23 +17,25 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::body::{AdminResponse, json as json_answer};
-use super::call::{ApiCall, decoded, has_body, name_in, with_body};
+use super::call::{ApiCall, Call as _, decoded, has_body, name_in, with_body};
 use super::events::{self, FOLLOWERS_MAX, PAGES_MAX};
 use super::failure::ApiFailure;
 use super::holds::Holds;
+use super::owner::Stop;
 use super::routes::{ROUTES, Route, RouteHandler};
-use super::site::Peer;
+use super::server::{CONNECTIONS_MAX, SPARE};
+use super::site::{Peer, Room};
 
 use super::controls::{WaitAtGate, Waiting};
 use super::serving::Serving;
 use super::session::Session;
 use crate::rules::{Client, Owner};
 
-/// The longest body of a call, in bytes.
-pub const BODY_MAX: usize = 64 << 10;
+/// The longest body of a call, in bytes: a hold with its most locks fits.
+pub const BODY_MAX: usize = 128 << 10;
 /// How long a body may take.
 const BODY_WAIT: Duration = Duration::from_secs(10);
-/// The most calls that wait for something at a time.
+/// The most calls of owners, and of strangers, that wait for something at a time.
 pub const WAITS_MAX: usize = 64;
 /// The longest that a call waits for something.
 pub const WAIT_MAX: Duration = Duration::from_millis(WAIT_MS_MAX);
@@ -42,7 +44,7 @@ const WAIT_MS_MAX: u64 = 600_000;
 
 /// How long a call waits at a gate unless it says so, in milliseconds.
 const TIMEOUT_MS: u64 = 30_000;
-/// Threads for calls that do not wait for anything.
+/// Threads for calls of owners, and of strangers, that do not wait for anything.
 pub const CALL_THREADS: usize = 16;
 /// How long a call waits for one of these threads.
 const THREAD_WAIT: Duration = Duration::from_secs(10);
@@ -54,11 +56,29 @@ const SESSIONS: u64 = 1 << 32;
 pub struct Api {
     pub(super) serving: Arc<dyn Serving>,
     pub(super) holds: Arc<Holds>,
+    owners: Places,
+    strangers: Places,
+    sessions: AtomicU64,
+}
+
+/// How many calls may do something at a time. Owners and strangers have a set each: neither keeps
+/// the other out.
+pub(super) struct Places {
     threads: Arc<Semaphore>,
     waits: Semaphore,
-    pub(super) followers: Arc<Semaphore>,
-    pub(super) pages: Arc<Semaphore>,
-    sessions: AtomicU64,
+    pub followers: Arc<Semaphore>,
+    pub pages: Arc<Semaphore>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            threads: Arc::new(Semaphore::new(CALL_THREADS)),
+            waits: Semaphore::new(WAITS_MAX),
+            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
+            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+        }
+    }
 }
 
 impl Api {
@@ -67,10 +87,8 @@ impl Api {
         Self {
             serving,
             holds: Arc::default(),
-            threads: Arc::new(Semaphore::new(CALL_THREADS)),
-            waits: Semaphore::new(WAITS_MAX),
-            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
-            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+            owners: Places::default(),
+            strangers: Places::default(),
             sessions: AtomicU64::new(SESSIONS),
         }
     }
@@ -94,7 +112,14 @@ impl Api {
     ) -> AdminResponse {
         let answered = async {
             let (route, in_path) = route(&head.method, head.uri.path())?;
-            if route.for_owner && peer == Peer::Stranger {
+            if let Peer::Owner { room: Room::Stop, .. } = peer
+                && route.path != Stop::PATH
+            {
+                let most = CONNECTIONS_MAX + SPARE;
+                let message = format!("{most} connections are at work already: try again later");
+                return Err(ApiFailure::busy(message).closing());
+            }
+            if route.for_owner && !peer.is_owner() {
                 let message = "only the control socket takes this call, from the owner of the \
                                server: use a command, or curl --unix-socket";
                 let status = StatusCode::FORBIDDEN;
@@ -122,12 +147,17 @@ impl Api {
             RouteHandler::Plain(run) => (run, false),
             RouteHandler::Replace(run) => (run, true),
         };
-        let session = self.session(&call)?;
-        let answer = self.blocking(move || run(&session, values)).await??;
-        if replaces {
-            // All handles were closed: nobody has to release them.
-            self.forget_closed_holds().await?;
-        }
+        let (session, holds) = (self.session(&call)?, Arc::clone(&self.holds));
+        let work = move || {
+            let answer = run(&session, values);
+            if replaces {
+                // All handles were closed: nobody has to release them. On this thread, since the
+                // client may hang up before the answer.
+                holds.forget_closed();
+            }
+            answer
+        };
+        let answer = self.blocking(call.peer, work).await??;
         Ok(json_answer(StatusCode::from_u16(route.status).unwrap_or_default(), &answer))
     }
 
@@ -140,13 +170,18 @@ impl Api {
         };
         let client = Arc::new(Client { session, name: name.into() });
         let owner = Owner { client, pid, program: call.client.clone() };
-        let is_owner = call.peer != Peer::Stranger;
-        Session::new(Arc::clone(&self.serving), call.account.as_deref(), owner, is_owner)
+        let (serving, is_owner) = (Arc::clone(&self.serving), call.peer.is_owner());
+        Session::new(serving, call.account.as_deref(), owner, is_owner)
+    }
+
+    pub(super) fn places(&self, peer: Peer) -> &Places {
+        if peer.is_owner() { &self.owners } else { &self.strangers }
     }
 
     /// A place among the calls that have a thread.
-    pub(super) async fn thread(&self) -> Result<OwnedSemaphorePermit, ApiFailure> {
-        let place = timeout(THREAD_WAIT, Arc::clone(&self.threads).acquire_owned()).await;
+    pub(super) async fn thread(&self, peer: Peer) -> Result<OwnedSemaphorePermit, ApiFailure> {
+        let threads = Arc::clone(&self.places(peer).threads);
+        let place = timeout(THREAD_WAIT, threads.acquire_owned()).await;
         place.ok().and_then(Result::ok).ok_or_else(|| {
             ApiFailure::busy(format!("{CALL_THREADS} calls are at work already: try again later"))
         })
@@ -155,9 +190,10 @@ impl Api {
     /// Does `work` on one of the [`CALL_THREADS`].
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
+        peer: Peer,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiFailure> {
-        let place = self.thread().await?;
+        let place = self.thread(peer).await?;
         // Kept by the work: a client that hangs up leaves its thread busy.
         blocking(move || {
             let _place = place;
@@ -166,9 +202,16 @@ impl Api {
         .await
     }
 
-    /// A place among the calls that wait for something.
-    pub(super) fn wait(&self) -> Result<SemaphorePermit<'_>, ApiFailure> {
-        self.waits.try_acquire().map_err(|_| {
+    /// A place among the calls that wait for something, for so long.
+    pub(super) fn wait(
+        &self,
+        peer: Peer,
+        patience: Duration,
+    ) -> Result<SemaphorePermit<'_>, ApiFailure> {
+        if !patience.is_zero() {
+            peer.check_may_stay()?;
+        }
+        self.places(peer).waits.try_acquire().map_err(|_| {
             ApiFailure::busy(format!("{WAITS_MAX} calls wait already: try again later"))
         })
     }
@@ -176,12 +219,12 @@ impl Api {
     /// Waits until so many requests wait at a gate.
     pub(super) async fn wait_at_gate(
         self: Arc<Self>,
-        _: ApiCall,
+        call: ApiCall,
         WaitAtGate { id, count, timeout_ms }: WaitAtGate,
     ) -> Result<AdminResponse, ApiFailure> {
         let count = count.map_or(1, |count| usize::try_from(count).unwrap_or(usize::MAX));
         let patience = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS));
-        let _place = self.wait()?;
+        let _place = self.wait(call.peer, patience)?;
         let gates = &self.serving.controls().gates;
         match timeout(patience, gates.fill(id, count)).await {
             Ok(Some(waiting)) => Ok(json_answer(StatusCode::OK, &json!(Waiting { waiting }))),

@@ -20,16 +20,18 @@ use super::call::ApiCall;
 use super::calls::{Api, blocking};
 use super::failure::ApiFailure;
 use super::log::{GetLog, StreamRequest};
+use super::site::Peer;
 use crate::journal::Journal;
 use crate::journal::json::{EventPage, KINDS};
 
 /// The path of the stream.
 pub const PATH: &str = "/api/v1/events";
 
-/// The most clients that follow the stream as server-sent events at a time.
+/// The most owners, and the most strangers, that follow the stream as server-sent events at a time.
 pub const FOLLOWERS_MAX: usize = 32;
 
-/// The most pages that are made at a time. A page takes several times its length while it is made.
+/// The most pages that are made at a time for each of them. A page takes several times its length
+/// while it is made.
 pub const PAGES_MAX: usize = 4;
 
 /// How many pages wait for a follower that does not read.
@@ -94,21 +96,24 @@ impl Api {
         // An account that is not there has no events.
         let session = self.session(&ApiCall { account: None, ..call.clone() })?;
         let ask = move |request: StreamRequest| session.stream(&request);
-        let pages = Arc::clone(&self.pages);
+        let pages = Arc::clone(&self.places(call.peer).pages);
         let reader = Reader { ask: Box::new(ask), journal, wanted, pages };
         if call.follows {
             call.peer.check_may_stay()?;
-            return self.follow(reader);
+            return self.follow(call.peer, reader);
         }
         let patience = Duration::from_millis(of.wait_ms.unwrap_or_default());
+        if !patience.is_zero() {
+            call.peer.check_may_stay()?;
+        }
         let Made { page, permit } = reader.first_page(patience).await?;
         let answer = json_answer(StatusCode::OK, &json!(page));
         drop(permit);
         Ok(answer)
     }
 
-    fn follow(&self, reader: Reader) -> Result<AdminResponse, ApiFailure> {
-        let place = Arc::clone(&self.followers).try_acquire_owned().map_err(|_| {
+    fn follow(&self, peer: Peer, reader: Reader) -> Result<AdminResponse, ApiFailure> {
+        let place = Arc::clone(&self.places(peer).followers).try_acquire_owned().map_err(|_| {
             ApiFailure::busy(format!("{FOLLOWERS_MAX} clients follow the events already"))
         })?;
         let (sender, receiver) = mpsc::channel(PAGES_AHEAD);
@@ -122,13 +127,14 @@ impl Api {
         call: ApiCall,
         of: GetLog,
     ) -> Result<AdminResponse, ApiFailure> {
-        let _place = self.wait()?;
+        let patience = Duration::from_millis(of.wait_ms);
+        let _place = self.wait(call.peer, patience)?;
         let session = Arc::new(self.session(&call)?);
-        let end = Instant::now() + Duration::from_millis(of.wait_ms);
+        let end = Instant::now() + patience;
         let mut of = of;
         loop {
             let (asked, wanted) = (Arc::clone(&session), of.clone());
-            let page = self.blocking(move || asked.log(&wanted)).await??;
+            let page = self.blocking(call.peer, move || asked.log(&wanted)).await??;
             let left = end.saturating_duration_since(Instant::now());
             if !page.events.is_empty() || page.lost > 0 || left.is_zero() {
                 return Ok(json_answer(StatusCode::OK, &json!(page)));

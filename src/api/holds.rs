@@ -19,7 +19,7 @@ use super::calls::{Api, drop_elsewhere};
 use super::failure::ApiFailure;
 use super::hold::{Hold, HoldError, HoldOptions};
 use super::rows::HoldRow;
-use super::site::Peer;
+use super::site::{Peer, Room};
 use crate::file::service::Share;
 
 /// The most opens that clients of the API hold at a time.
@@ -98,7 +98,7 @@ struct KeptHold {
 
 impl KeptHold {
     fn is_shown_to(&self, peer: Peer) -> bool {
-        !self.of_owner || peer != Peer::Stranger
+        !self.of_owner || peer.is_owner()
     }
 }
 
@@ -126,7 +126,7 @@ impl Holds {
     }
 
     fn enter(self: &Arc<Self>, peer: Peer) -> Result<HoldReservation, ApiFailure> {
-        let most = if peer == Peer::Stranger { HOLDS_MAX } else { OWNERS_HOLDS_MAX };
+        let most = if peer.is_owner() { OWNERS_HOLDS_MAX } else { HOLDS_MAX };
         let mut state = self.state();
         if state.holds.len() + state.asked >= most {
             return Err(ApiFailure::busy(format!(
@@ -178,17 +178,75 @@ impl Holds {
             }
         }
     }
+
+    /// Keeps a hold, which ends after `time`. Asks the File service, so not for an event loop.
+    fn keep(self: &Arc<Self>, mut kept: KeptHold, time: Option<Duration>) -> WhileConnected {
+        self.listen(kept.hold.share());
+        let hold = Arc::clone(&kept.hold);
+        let number = {
+            let mut state = self.state();
+            state.last += 1;
+            kept.number = state.last;
+            let (holds, number) = (Arc::clone(self), state.last);
+            // Under the lock: the timer cannot end the hold before it is known here.
+            kept.timer = time.map(|time| {
+                let timer = tokio::spawn(async move {
+                    sleep(time).await;
+                    end_soon(&holds, number);
+                });
+                timer.abort_handle()
+            });
+            state.holds.push(kept);
+            number
+        };
+        // A close by force before the table knew the hold was told to nobody.
+        if hold.was_closed() {
+            self.closed_by_force(&Arc::downgrade(hold.share()), hold.id());
+        }
+        WhileConnected { holds: Arc::clone(self), number: Some(number) }
+    }
+
+    /// The holds that a client may see, by number, with what tells whether they are open: the File
+    /// service, which is asked without the lock of the table.
+    fn shown_to(&self, peer: Peer) -> Vec<(u64, HoldState, Arc<Hold>)> {
+        let row = |kept: &KeptHold| {
+            let left = kept.until.map(|until| until.saturating_duration_since(Instant::now()));
+            let millis = |left: Duration| u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+            let state = HoldState {
+                held: kept.row.clone(),
+                client: kept.client.clone(),
+                open: true,
+                expires_in_ms: left.map(millis),
+            };
+            (kept.number, state, Arc::clone(&kept.hold))
+        };
+        let state = self.state();
+        state.holds.iter().filter(|kept| kept.is_shown_to(peer)).map(row).collect()
+    }
+
+    /// Forgets the holds whose handles were closed by force. Asks the File service.
+    pub fn forget_closed(&self) {
+        let all = Peer::Owner { pid: 0, room: Room::Everything };
+        for (number, _, hold) in self.shown_to(all) {
+            if hold.was_closed() {
+                drop(self.take(number));
+            }
+        }
+    }
 }
 
 /// Releases a hold when its client goes away.
 struct WhileConnected {
     holds: Arc<Holds>,
-    number: u64,
+    /// `None` once the hold no longer depends on its client.
+    number: Option<u64>,
 }
 
 impl Drop for WhileConnected {
     fn drop(&mut self) {
-        end_soon(&self.holds, self.number);
+        if let Some(number) = self.number {
+            end_soon(&self.holds, number);
+        }
     }
 }
 
@@ -209,7 +267,7 @@ impl Api {
         let while_connected = wanted.while_connected;
         let time = match wanted.for_ms {
             // The owner's hold ends with the connection alone.
-            None if while_connected && call.peer != Peer::Stranger => None,
+            None if while_connected && call.peer.is_owner() => None,
             ms => Some(Duration::from_millis(ms.unwrap_or(FOR_MS))),
         };
         if time.is_some_and(|time| time > HOLD_TIME_MAX) {
@@ -225,11 +283,15 @@ impl Api {
             Some(share) => format!("file:{share}/{}", wanted.path.trim_start_matches('/')),
             None => wanted.path.clone(),
         };
-        let opened = self.blocking(move || {
+        let (sender, receiver) = mpsc::channel(1);
+        let answer = while_connected.then(|| sender.clone());
+        let client = call.client.as_deref().unwrap_or_default().to_owned();
+        let (holds, of_owner) = (Arc::clone(&self.holds), call.peer.is_owner());
+        let opened = self.blocking(call.peer, move || {
             let (share, path) = session.target(wanted.share.as_deref(), &wanted.path)?;
             let owner = session.owner_of("hold");
             let hold = match Hold::open(owner, Arc::clone(&share), &path, &wanted) {
-                Ok(hold) => hold,
+                Ok(hold) => Arc::new(hold),
                 Err(HoldError::Open(error)) => return Err(session.refused(&share, &path, error)),
                 Err(error) => return Err(ApiFailure::bad(error.to_string())),
             };
@@ -241,57 +303,26 @@ impl Api {
                 access: wanted.access.to_string(),
                 share_mode: wanted.share_mode.to_string(),
             };
-            Ok((row, hold))
+            let value = json!(row);
+            let until = time.map(|time| Instant::now() + time);
+            let (number, timer) = (0, None);
+            let kept = KeptHold { number, row, client, of_owner, until, hold, timer, answer };
+            let guard = holds.keep(kept, time);
+            drop(place);
+            Ok((value, guard))
         });
-        let (row, hold) = opened.await?.map_err(|failure| match call.peer {
-            Peer::Stranger => failure.about(&file),
+        // A client that hangs up meanwhile drops the guard, and with it the hold.
+        let (value, mut guard) = opened.await?.map_err(|failure| {
             // A command names the file as its user did.
-            _ => failure,
+            if of_owner { failure } else { failure.about(&file) }
         })?;
-        let value = json!(row);
-        let client = call.client.as_deref().unwrap_or_default().to_owned();
-        let (sender, receiver) = mpsc::channel(1);
-        self.holds.listen(hold.share());
-        let answer = while_connected.then(|| sender.clone());
-        let of_owner = call.peer != Peer::Stranger;
-        let number = self.keep(row, client, of_owner, time, hold, answer);
-        drop(place);
         if !while_connected {
+            guard.number = None;
             return Ok(json_answer(StatusCode::CREATED, &value));
         }
         // The channel has room for the one line.
         drop(sender.try_send(format!("{value}\n").into()));
-        let guard = WhileConnected { holds: Arc::clone(&self.holds), number };
         Ok(json_stream(StatusCode::CREATED, receiver, guard))
-    }
-
-    fn keep(
-        &self,
-        row: HoldRow,
-        client: String,
-        of_owner: bool,
-        time: Option<Duration>,
-        hold: Hold,
-        answer: Option<mpsc::Sender<Bytes>>,
-    ) -> u64 {
-        let mut state = self.holds.state();
-        state.last += 1;
-        let number = state.last;
-        let holds = Arc::clone(&self.holds);
-        // Under the lock: the timer cannot end the hold before it is known here.
-        let timer = time.map(|time| {
-            let timer = tokio::spawn(async move {
-                sleep(time).await;
-                end_soon(&holds, number);
-            });
-            timer.abort_handle()
-        });
-        let until = time.map(|time| Instant::now() + time);
-        let hold = Arc::new(hold);
-        // It may have been closed by force before the table knew it.
-        let answer = answer.filter(|_| !hold.was_closed());
-        state.holds.push(KeptHold { number, row, client, of_owner, until, hold, timer, answer });
-        number
     }
 
     pub(super) async fn list_holds(
@@ -299,47 +330,16 @@ impl Api {
         call: ApiCall,
         _: GetHolds,
     ) -> Result<AdminResponse, ApiFailure> {
-        let holds = self.holds_with_state(call.peer).await?;
-        let holds = holds.into_iter().map(|(_, state)| state).collect();
-        Ok(json_answer(StatusCode::OK, &json!(HoldList { holds })))
-    }
-
-    /// Forgets the holds whose handles were closed by force.
-    pub(super) async fn forget_closed_holds(&self) -> Result<(), ApiFailure> {
-        let all = Peer::Owner { pid: 0, may_stay: false };
-        for (number, state) in self.holds_with_state(all).await? {
-            if !state.open {
-                end_soon(&self.holds, number);
-            }
-        }
-        Ok(())
-    }
-
-    /// The holds that a client may see as rows, by number.
-    async fn holds_with_state(&self, peer: Peer) -> Result<Vec<(u64, HoldState)>, ApiFailure> {
-        // Whether a hold is open is asked without the list's lock: the engine may make it wait.
-        let row = |kept: &KeptHold| {
-            let left = kept.until.map(|until| until.saturating_duration_since(Instant::now()));
-            let millis = |left: Duration| u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-            let state = HoldState {
-                held: kept.row.clone(),
-                client: kept.client.clone(),
-                open: true,
-                expires_in_ms: left.map(millis),
+        let shown = self.holds.shown_to(call.peer);
+        let look = move || {
+            let open = |(_, state, hold): (u64, HoldState, Arc<Hold>)| HoldState {
+                open: !hold.was_closed(),
+                ..state
             };
-            (kept.number, state, Arc::clone(&kept.hold))
+            HoldList { holds: shown.into_iter().map(open).collect() }
         };
-        let kept: Vec<_> = {
-            let state = self.holds.state();
-            state.holds.iter().filter(|kept| kept.is_shown_to(peer)).map(row).collect()
-        };
-        self.blocking(move || {
-            let open = |(number, state, hold): (u64, HoldState, Arc<Hold>)| {
-                (number, HoldState { open: !hold.was_closed(), ..state })
-            };
-            kept.into_iter().map(open).collect()
-        })
-        .await
+        let list = self.blocking(call.peer, look).await?;
+        Ok(json_answer(StatusCode::OK, &json!(list)))
     }
 
     pub(super) async fn release(
@@ -369,7 +369,7 @@ impl Api {
         // Taken on the thread that closes it: a call that gets no thread changes nothing.
         let holds = Arc::clone(&self.holds);
         let close = move || Some(holds.take(number?)?.hold.close());
-        let closed = self.blocking(close).await?.ok_or_else(|| {
+        let closed = self.blocking(call.peer, close).await?.ok_or_else(|| {
             ApiFailure::not_found(format!("no client of the API holds handle {handle}"))
         })?;
         let open = closed

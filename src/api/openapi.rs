@@ -17,7 +17,6 @@ use super::calls::Api;
 use super::failure::ApiFailure;
 use super::guard::{CLIENT_HEADER, CLIENT_MAX};
 use super::routes::{ACCOUNT, Param, ROUTES, Route};
-use super::site::Peer;
 
 /// Statuses of errors that every call has. An account that is not there is a 404 of every call.
 const COMMON: [u16; 6] = [400, 401, 403, 404, 500, 503];
@@ -45,7 +44,7 @@ impl Api {
         call: ApiCall,
         _: GetDocument,
     ) -> Result<AdminResponse, ApiFailure> {
-        Ok(json_answer(StatusCode::OK, &document(call.peer != Peer::Stranger)))
+        Ok(json_answer(StatusCode::OK, &document(call.peer.is_owner())))
     }
 }
 

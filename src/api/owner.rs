@@ -86,12 +86,12 @@ fn kept_open(line: &Value, guard: impl Send + Sync + 'static) -> AdminResponse {
 /// Ends the policy of a process tree.
 struct Run {
     serving: Arc<dyn Serving>,
-    pid: u32,
+    number: u64,
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.serving.end_run(self.pid);
+        self.serving.end_run(self.number);
     }
 }
 
@@ -112,11 +112,11 @@ impl Api {
     ) -> Result<AdminResponse, ApiFailure> {
         call.peer.check_may_stay()?;
         let session = self.session(&call)?;
-        let pid = session.owner.pid;
-        let run = self.blocking(move || {
+        let (pid, number) = (session.owner.pid, session.owner.client.session);
+        let run = self.blocking(call.peer, move || {
             let share = read_share_mode(&wanted.share_mode)?;
-            session.serving.start_run(pid, share, wanted.mount.as_deref())?;
-            Ok::<_, ApiFailure>(Run { serving: Arc::clone(&session.serving), pid })
+            session.serving.start_run(number, pid, share, wanted.mount.as_deref())?;
+            Ok::<_, ApiFailure>(Run { serving: Arc::clone(&session.serving), number })
         });
         let run = Elsewhere(Some(run.await??));
         Ok(kept_open(&json!(RunStarted { pid }), run))
@@ -129,9 +129,10 @@ impl Api {
         call: ApiCall,
         wanted: CreateSnapshot,
     ) -> Result<AdminResponse, ApiFailure> {
+        call.peer.check_may_stay()?;
         let session = self.session(&call)?;
         let (sender, mut lines) = mpsc::channel::<Result<Bytes, ApiFailure>>(LINES_AHEAD);
-        let place = self.thread().await?;
+        let place = self.thread(call.peer).await?;
         tokio::spawn(blocking(move || {
             let taken = session.create_snapshot(&wanted, |progress| {
                 // A client that does not read misses how far it was.

@@ -24,23 +24,25 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::calls::{CALL_THREADS, WAITS_MAX};
+use super::calls::CALL_THREADS;
+use super::events::PAGES_MAX;
 use super::guard::Token;
 use super::metrics::Metrics;
 use super::serving::Serving;
-use super::site::{Peer, Site};
+use super::site::{LOOKS_MAX, Peer, Room, Site};
 use super::socket;
 use super::socket::SocketError;
 use crate::net::timeouts::{StreamLimits, TimedStream};
 use crate::net::{ConnectionBody, ConnectionGuard, Connections};
+use crate::sync::front_end;
 
 /// The most connections of a listener at a time. For a further one the connection ends that has
 /// been idle longest. Where none is idle, a further one of the admin address waits; one of the
 /// control socket is among the [`SPARE`] ones.
 pub const CONNECTIONS_MAX: usize = 256;
-/// The most connections to the control socket beside [`CONNECTIONS_MAX`] that are at work. Their
-/// requests are answered, but no hold, run or stream goes on with one: a stop gets in.
-const SPARE: usize = 16;
+/// The most connections to the control socket beside [`CONNECTIONS_MAX`] that are at work, with
+/// [`Room::ShortCalls`]. Past them as many have [`Room::Stop`], which no other work keeps out.
+pub(super) const SPARE: usize = 16;
 /// How long the head of a request may take, and how long a connection may be idle before it.
 const HEADER_WAIT: Duration = Duration::from_secs(30);
 /// How long a client may leave an answer unread. Then the connection ends.
@@ -57,6 +59,8 @@ const LIMITS: StreamLimits = StreamLimits {
 const STOP_WAIT: Duration = Duration::from_secs(5);
 /// How long to wait before the next connection where the last one could not be had.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Threads for the calls of owners and of strangers, for looks, and for the ends of holds.
+const THREADS_MAX: usize = 2 * (CALL_THREADS + PAGES_MAX) + LOOKS_MAX + 32;
 /// The answer to a client of the control protocol that 0.2 had.
 const OTHER_VERSION: &[u8] = b"{\"v\":3}\n";
 
@@ -144,7 +148,7 @@ fn listen(
     admin: Option<std::net::TcpListener>,
 ) -> io::Result<(Runtime, Listeners)> {
     let runtime = Builder::new_current_thread()
-        .max_blocking_threads(CALL_THREADS + WAITS_MAX)
+        .max_blocking_threads(THREADS_MAX)
         .thread_name("latchfs-api")
         .enable_all()
         .build()?;
@@ -162,7 +166,7 @@ fn listen(
 
 fn run(runtime: Runtime, listeners: Listeners, site: &Arc<Site>, stopped: oneshot::Receiver<()>) {
     let Listeners { socket, admin } = listeners;
-    runtime.block_on(async {
+    let served = async {
         let admin = async {
             match admin {
                 Some(listener) => accept_strangers(listener, site).await,
@@ -175,7 +179,8 @@ fn run(runtime: Runtime, listeners: Listeners, site: &Arc<Site>, stopped: onesho
             () = accept_owners(socket, site) => {}
             () = admin => {}
         }
-    });
+    };
+    front_end::during("event loop of the control surface", || runtime.block_on(served));
     site.stop();
     runtime.shutdown_timeout(STOP_WAIT);
 }
@@ -207,22 +212,24 @@ async fn accept_strangers(listener: TcpListener, site: &Arc<Site>) {
 /// Takes connections to the control socket.
 async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
     let connections = Connections::of_owners();
-    let (own, spare) = (connections.listener(), connections.listener());
+    let [own, spare, last] = [(); 3].map(|()| connections.listener());
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let site = Arc::clone(site);
                 tokio::spawn(async move {
-                    let place = connections.enter_unless_full(own, CONNECTIONS_MAX).await;
-                    let may_stay = place.is_some();
-                    let place = match place {
-                        Some(place) => place,
-                        None => connections.enter(spare, SPARE).await,
+                    let own = connections.enter_unless_full(own, CONNECTIONS_MAX).await;
+                    let (place, room) = if let Some(place) = own {
+                        (place, Room::Everything)
+                    } else if let Some(place) = connections.enter_unless_full(spare, SPARE).await {
+                        (place, Room::ShortCalls)
+                    } else {
+                        (connections.enter(last, SPARE).await, Room::Stop)
                     };
                     match speaks_lines(&stream, &place).await {
                         Some(true) => tell_version(stream).await,
                         Some(false) => {
-                            let peer = peer(&stream, may_stay);
+                            let peer = peer(&stream, room);
                             serve(stream, site, peer, place).await;
                         }
                         None => {}
@@ -240,10 +247,10 @@ async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
 
 /// The client of a connection to the control socket. Root may change the mode of its file, and let
 /// others connect.
-fn peer(stream: &UnixStream, may_stay: bool) -> Peer {
+fn peer(stream: &UnixStream, room: Room) -> Peer {
     match socket::peer(stream) {
         Ok((uid, pid)) if socket::may_enter(uid, rustix::process::geteuid().as_raw()) => {
-            Peer::Owner { pid, may_stay }
+            Peer::Owner { pid, room }
         }
         Ok((uid, _)) => Peer::Foreign { uid },
         Err(error) => {

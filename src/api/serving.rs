@@ -117,10 +117,17 @@ pub trait Serving: Send + Sync {
     fn mounts(&self) -> Vec<MountedAt>;
 
     /// From now on the process tree of `pid` opens with that share mode, on one mount or on all.
-    fn start_run(&self, pid: u32, share: ShareMode, mount: Option<&Path>) -> Result<(), String>;
+    /// `run` is a number that no other run has.
+    fn start_run(
+        &self,
+        run: u64,
+        pid: u32,
+        share: ShareMode,
+        mount: Option<&Path>,
+    ) -> Result<(), String>;
 
-    /// That tree's policy ends, on every mount.
-    fn end_run(&self, pid: u32);
+    /// The policy of that run ends, on every mount.
+    fn end_run(&self, run: u64);
 
     fn unmount(&self, path: &Path, lazily: bool) -> Result<(), String>;
 

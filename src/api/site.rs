@@ -6,6 +6,7 @@ use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
+use tokio::sync::Semaphore;
 
 use super::body::{AdminResponse, bytes, text};
 use super::calls::Api;
@@ -22,25 +23,38 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer {
     /// The owner of the server, by the control socket.
-    Owner {
-        pid: u32,
-        /// Whether there is room for a connection that stays.
-        may_stay: bool,
-    },
+    Owner { pid: u32, room: Room },
     /// Another user who reached the control socket.
     Foreign { uid: u32 },
     /// Anybody who reaches the admin address.
     Stranger,
 }
 
+/// What a connection to the control socket may do, by how many others are at work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    Everything,
+    /// Calls whose answers do not go on and that wait for no event.
+    ShortCalls,
+    /// The call that stops the server.
+    Stop,
+}
+
 impl Peer {
-    /// Refuses an answer that goes on where the connection only has a spare place.
+    pub fn is_owner(self) -> bool {
+        matches!(self, Self::Owner { .. })
+    }
+
+    /// Refuses a call that waits, or whose answer goes on, where the connection has no place for
+    /// it.
     pub fn check_may_stay(self) -> Result<(), ApiFailure> {
         match self {
-            Self::Owner { may_stay: false, .. } => Err(ApiFailure::busy(format!(
+            Self::Owner { room: Room::Everything, .. } | Self::Foreign { .. } | Self::Stranger => {
+                Ok(())
+            }
+            Self::Owner { .. } => Err(ApiFailure::busy(format!(
                 "the server has {CONNECTIONS_MAX} connections already: end some"
             ))),
-            _ => Ok(()),
         }
     }
 }
@@ -58,7 +72,11 @@ struct Admin {
     looks: Arc<Looks>,
 }
 
+/// The most looks at metrics and health at a time; a further one waits.
+pub const LOOKS_MAX: usize = 8;
+
 struct Looks {
+    places: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     ailments: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
@@ -68,7 +86,8 @@ impl Site {
     pub fn new(serving: Arc<dyn Serving>, admin: Option<AdminOptions>) -> Self {
         let admin = admin.map(|options| {
             let AdminOptions { metrics, ailments, serves_host, exposed, token, .. } = options;
-            let looks = Arc::new(Looks { metrics, ailments });
+            let places = Arc::new(Semaphore::new(LOOKS_MAX));
+            let looks = Arc::new(Looks { places, metrics, ailments });
             Admin { guard: Guard { serves_host, token }, exposed, looks }
         });
         Self { api: Arc::new(Api::new(serving)), admin }
@@ -162,12 +181,12 @@ impl Admin {
             return answer;
         }
         let (looks, healthy) = (Arc::clone(&self.looks), head.uri.path() == "/healthz");
-        let look =
-            tokio::task::spawn_blocking(
-                move || {
-                    if healthy { looks.health() } else { looks.metrics() }
-                },
-            );
+        // The work keeps the place: a client that hangs up leaves its thread busy.
+        let place = Arc::clone(&looks.places).acquire_owned().await;
+        let look = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            if healthy { looks.health() } else { looks.metrics() }
+        });
         look.await.unwrap_or_else(|error| {
             log::error!("a look at the server panicked: {error}");
             text(StatusCode::INTERNAL_SERVER_ERROR, "the server met an error of its own\n")

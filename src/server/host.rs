@@ -115,12 +115,18 @@ impl Serving for Host {
         self.mounts.list()
     }
 
-    fn start_run(&self, pid: u32, share: ShareMode, path: Option<&Path>) -> Result<(), String> {
-        self.mounts.start_run(pid, share, path)
+    fn start_run(
+        &self,
+        run: u64,
+        pid: u32,
+        share: ShareMode,
+        path: Option<&Path>,
+    ) -> Result<(), String> {
+        self.mounts.start_run(run, pid, share, path)
     }
 
-    fn end_run(&self, pid: u32) {
-        self.mounts.end_run(pid);
+    fn end_run(&self, run: u64) {
+        self.mounts.end_run(run);
     }
 
     fn unmount(&self, path: &Path, lazily: bool) -> Result<(), String> {

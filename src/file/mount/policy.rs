@@ -46,11 +46,20 @@ impl ShareRule {
 pub struct Policy {
     default: ShareMode,
     rules: Vec<ShareRule>,
-    /// Process trees under `latchfs run`, by the pid at their root.
-    runs: RwLock<HashMap<u32, ShareMode>>,
+    runs: RwLock<Vec<Run>>,
     /// How many of them; read without a lock on every open.
     run_count: AtomicUsize,
     verdicts: RwLock<HashMap<u32, Verdict>>,
+}
+
+/// A process tree under `latchfs run`. The start time tells its root from a later process with the
+/// same pid.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    number: u64,
+    pid: u32,
+    started: Option<u64>,
+    share: ShareMode,
 }
 
 /// The policy that was found for a thread, valid as long as the thread is the same.
@@ -85,18 +94,19 @@ impl Policy {
         rule.map_or(self.default, |rule| rule.share)
     }
 
-    /// From now on the tree of `pid` opens with that share mode.
-    pub fn start_run(&self, pid: u32, share: ShareMode) {
+    /// From now on the tree of `pid` opens with that share mode. `number` is that of no other run.
+    pub fn start_run(&self, number: u64, pid: u32, share: ShareMode) {
+        let started = parent_and_start(pid).map(|(_, started)| started);
         let mut runs = self.runs.write().expect(POISON);
-        runs.insert(pid, share);
+        runs.push(Run { number, pid, started, share });
         self.verdicts.write().expect(POISON).clear();
         self.run_count.store(runs.len(), Ordering::Release);
     }
 
-    /// The tree's policy ends.
-    pub fn end_run(&self, pid: u32) {
+    /// The policy of that run ends.
+    pub fn end_run(&self, number: u64) {
         let mut runs = self.runs.write().expect(POISON);
-        runs.remove(&pid);
+        runs.retain(|run| run.number != number);
         self.verdicts.write().expect(POISON).clear();
         self.run_count.store(runs.len(), Ordering::Release);
     }
@@ -108,7 +118,7 @@ impl Policy {
         {
             return verdict.share;
         }
-        let share = self.walk(tid, parent);
+        let share = self.walk(tid, parent, started);
         let mut verdicts = self.verdicts.write().expect(POISON);
         if verdicts.len() >= VERDICTS_MAX {
             verdicts.clear();
@@ -117,16 +127,16 @@ impl Policy {
         share
     }
 
-    fn walk(&self, tid: u32, parent: u32) -> Option<ShareMode> {
+    fn walk(&self, tid: u32, parent: u32, started: u64) -> Option<ShareMode> {
         let runs = self.runs.read().expect(POISON);
-        let mut pid = tid;
-        let mut above = Some(parent);
+        let (mut pid, mut parent, mut started) = (tid, parent, started);
         for _ in 0..ANCESTORS_MAX {
-            if let Some(share) = runs.get(&pid) {
-                return Some(*share);
+            let is_root = |run: &&Run| run.pid == pid && run.started == Some(started);
+            if let Some(run) = runs.iter().rev().find(is_root) {
+                return Some(run.share);
             }
-            pid = above?;
-            above = parent_and_start(pid).map(|(parent, _)| parent);
+            pid = parent;
+            (parent, started) = parent_and_start(pid)?;
         }
         None
     }
@@ -177,14 +187,30 @@ mod tests {
         let policy = Policy::new(ShareMode::RWD, rules);
         let me = std::process::id();
         assert_eq!(policy.share_of(me, &path("f")), ShareMode::R);
-        policy.start_run(me, ShareMode::NONE);
+        policy.start_run(1, me, ShareMode::NONE);
         assert_eq!(policy.share_of(me, &path("f")), ShareMode::NONE);
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         assert_eq!(policy.share_of(child.id(), &path("f")), ShareMode::NONE);
         assert_eq!(policy.share_of(1, &path("f")), ShareMode::R);
-        policy.end_run(me);
+        policy.end_run(1);
         assert_eq!(policy.share_of(child.id(), &path("f")), ShareMode::R);
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_run_ends_by_its_number_and_a_later_process_with_its_pid_is_not_covered() {
+        let policy = Policy::new(ShareMode::RWD, Vec::new());
+        let me = std::process::id();
+        let share = || policy.share_of(me, &path("f"));
+        policy.start_run(1, me, ShareMode::R);
+        policy.start_run(2, me, ShareMode::NONE);
+        policy.end_run(1);
+        assert_eq!(share(), ShareMode::NONE, "the end of one run leaves the other");
+        for run in &mut *policy.runs.write().unwrap() {
+            run.started = run.started.map(|started| started - 1);
+        }
+        policy.verdicts.write().unwrap().clear();
+        assert_eq!(share(), ShareMode::RWD, "the root of the run was an earlier process");
     }
 }

@@ -183,13 +183,13 @@ impl Mount {
     }
 
     /// From now on the process tree of `pid` opens with that share mode.
-    pub fn start_run(&self, pid: u32, share: ShareMode) {
-        self.state.policy.start_run(pid, share);
+    pub fn start_run(&self, run: u64, pid: u32, share: ShareMode) {
+        self.state.policy.start_run(run, pid, share);
     }
 
     /// That tree's policy ends.
-    pub fn end_run(&self, pid: u32) {
-        self.state.policy.end_run(pid);
+    pub fn end_run(&self, run: u64) {
+        self.state.policy.end_run(run);
     }
 
     /// Unmounts; while programs use it, says which.

@@ -53,12 +53,12 @@ impl Mounts {
     }
 
     /// Refuses.
-    pub fn start_run(&self, _: u32, _: ShareMode, _: Option<&Path>) -> Result<(), String> {
+    pub fn start_run(&self, _: u64, _: u32, _: ShareMode, _: Option<&Path>) -> Result<(), String> {
         Err(NONE.to_owned())
     }
 
     /// Does nothing.
-    pub fn end_run(&self, _: u32) {}
+    pub fn end_run(&self, _: u64) {}
 
     /// Refuses.
     pub fn unmount(&self, _: &Path, _: bool) -> Result<bool, String> {

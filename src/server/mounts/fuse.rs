@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{KnownOperation, MountedAt, SOCKET_NAME};
 use crate::file::mount::{
@@ -78,7 +78,8 @@ impl Mounts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(String, Mount)>> {
-        self.list.lock().expect("the list of mounts is only added to and taken from")
+        // A call that panicked must not keep the others mounted at the end.
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The mounts.
@@ -110,7 +111,13 @@ impl Mounts {
     }
 
     /// From now on the process tree of `pid` opens with that share mode, on one mount or on all.
-    pub fn start_run(&self, pid: u32, share: ShareMode, path: Option<&Path>) -> Result<(), String> {
+    pub fn start_run(
+        &self,
+        run: u64,
+        pid: u32,
+        share: ShareMode,
+        path: Option<&Path>,
+    ) -> Result<(), String> {
         let mounts = self.lock();
         let meant = mounts.iter().filter(|(_, mount)| path.is_none_or(|path| mount.path() == path));
         let meant: Vec<_> = meant.collect();
@@ -118,14 +125,14 @@ impl Mounts {
             return Err(no_mount(path));
         }
         for (_, mount) in meant {
-            mount.start_run(pid, share);
+            mount.start_run(run, pid, share);
         }
         Ok(())
     }
 
     /// Ends that, on every mount.
-    pub fn end_run(&self, pid: u32) {
-        self.lock().iter().for_each(|(_, mount)| mount.end_run(pid));
+    pub fn end_run(&self, run: u64) {
+        self.lock().iter().for_each(|(_, mount)| mount.end_run(run));
     }
 
     /// Unmounts; true if that was the last one.

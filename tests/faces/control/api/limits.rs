@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::api::{BODY_MAX, CONNECTIONS_MAX, HOLDS_MAX, WAITS_MAX};
+use latchfs::api::{ApiClient, BODY_MAX, CONNECTIONS_MAX, HOLDS_MAX, WAITS_MAX, WaitAtGate};
 use serde_json::json;
 
 use super::fixture::{Api, NAME, body, refused, serve};
@@ -51,7 +51,7 @@ fn clients_hold_so_many_files_and_no_more() {
 
 #[test]
 fn so_many_calls_wait_and_no_more() {
-    let (_folder, _server, api) = serve(&[]);
+    let (folder, _server, api) = serve(&[]);
     let id = body(&api.post("gates", &json!({ "operation": "Put Blob" })).is(201))["gate"].clone();
     let wait = format!("gates/{id}/wait?timeout_ms=600000");
     thread::scope(|scope| {
@@ -69,7 +69,12 @@ fn so_many_calls_wait_and_no_more() {
         });
         // A call that waits for nothing is answered.
         api.get("status").is(200);
-        api.delete(&format!("gates/{}", id.as_u64().unwrap())).is(200);
+        // The owner of the server has places of its own.
+        let number = id.as_u64().unwrap();
+        let wait = WaitAtGate { id: number, count: None, timeout_ms: Some(1) };
+        let error = ApiClient::new(&folder.socket()).ask(&wait).unwrap_err();
+        assert!(error.to_string().contains("0 of 1 requests wait"), "{error}");
+        api.delete(&format!("gates/{number}")).is(200);
         for wait in waits {
             assert_eq!(wait.join().unwrap(), 404, "the gate is gone");
         }

@@ -1,10 +1,13 @@
 //! Through a real socket, with a server that has one share and no mounts.
 
+mod limits;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -21,14 +24,14 @@ use super::held::GetLocks;
 use super::hold::{HoldOptions, LockWanted};
 use super::holds::GetHolds;
 use super::leases::BreakLease;
-use super::owner::{RunStarted, StartRun, Stop, Stopping, Unmount};
+use super::owner::{RunStarted, StartRun, Unmount};
 use super::refusal::RefusalKind;
 use super::rows::{ConnectionInfo, HoldRow};
 use super::serving::{About, KnownOperation, MountedAt, ServedAccount, Serving};
 use super::shares::{CreateShare, CreateSnapshot, DeleteSnapshot, GetShares, GetSnapshots};
 use super::socket::SOCKET_NAME;
-use super::{AnswerLines, ApiClient, ApiServer, CONNECTIONS_MAX, ClientError};
-use crate::bench::Controls;
+use super::{AnswerLines, ApiClient, ApiServer, ClientError};
+use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
 use crate::clock::SystemClock;
 use crate::db::DbError;
@@ -78,10 +81,23 @@ struct Fake {
     account: Arc<FakeAccount>,
     controls: Arc<Controls>,
     share: Arc<Share>,
-    runs: Mutex<Vec<u32>>,
+    runs: Mutex<Vec<(u64, u32)>>,
     stopped: Mutex<bool>,
-    /// Has an unmount wait until the sender is gone.
-    unmount: Mutex<Option<Receiver<()>>>,
+    /// Has an unmount and a reset wait until the sender is gone.
+    waits: Mutex<Option<Receiver<()>>>,
+    /// How many wait.
+    waiting: AtomicUsize,
+}
+
+impl Fake {
+    fn wait(&self) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(end) = &*waits {
+            let _ = end.recv();
+        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Serving for Fake {
@@ -108,20 +124,25 @@ impl Serving for Fake {
     fn mounts(&self) -> Vec<MountedAt> {
         Vec::new()
     }
-    fn start_run(&self, pid: u32, _: ShareMode, _: Option<&Path>) -> Result<(), String> {
-        self.runs.lock().unwrap().push(pid);
+    fn start_run(&self, run: u64, pid: u32, _: ShareMode, _: Option<&Path>) -> Result<(), String> {
+        self.runs.lock().unwrap().push((run, pid));
         Ok(())
     }
-    fn end_run(&self, pid: u32) {
-        self.runs.lock().unwrap().retain(|run| *run != pid);
+    fn end_run(&self, run: u64) {
+        self.runs.lock().unwrap().retain(|(number, _)| *number != run);
     }
     fn unmount(&self, path: &Path, _: bool) -> Result<(), String> {
         assert_ne!(path, Path::new("/panic"), "this path panics");
-        let waits = self.unmount.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(end) = &*waits {
-            let _ = end.recv();
-        }
+        self.wait();
         Err("nothing is mounted".into())
+    }
+    fn states(&self) -> Option<&States> {
+        self.wait();
+        None
+    }
+    fn account(&self, name: &str) -> Option<Arc<dyn ServedAccount>> {
+        assert_ne!(name, "panic", "this account panics");
+        self.accounts().into_iter().find(|account| **account.name() == *name)
     }
     fn shut_down(&self) {
         *self.stopped.lock().unwrap() = true;
@@ -152,8 +173,9 @@ impl Setup {
         let share = engine.share("docs").unwrap();
         let account = Arc::new(FakeAccount(Arc::new(engine)));
         let controls = Arc::new(controls);
-        let (runs, stopped, unmount) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
-        let fake = Arc::new(Fake { account, controls, share, runs, stopped, unmount });
+        let (runs, stopped, waits) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
+        let waiting = AtomicUsize::new(0);
+        let fake = Arc::new(Fake { account, controls, share, runs, stopped, waits, waiting });
         let path = folder.path().join(SOCKET_NAME);
         let serving = Arc::clone(&fake) as Arc<dyn Serving>;
         let server = ApiServer::start(&path, &serving, None).unwrap();
@@ -185,12 +207,14 @@ impl Setup {
     /// Has every thread for calls wait until the sender is dropped.
     fn occupy_threads(&self) -> (Sender<()>, Vec<thread::JoinHandle<()>>) {
         let (sender, receiver) = channel();
-        *self.fake.unmount.lock().unwrap() = Some(receiver);
+        *self.fake.waits.lock().unwrap() = Some(receiver);
         let unmount = |_| {
             let client = self.client();
             thread::spawn(move || drop(client.ask(&Unmount { path: "/".into(), lazy: false })))
         };
-        (sender, (0..CALL_THREADS).map(unmount).collect())
+        let calls = (0..CALL_THREADS).map(unmount).collect();
+        self.wait_for(|fake| fake.waiting.load(Ordering::SeqCst) == CALL_THREADS);
+        (sender, calls)
     }
 }
 
@@ -336,11 +360,21 @@ fn a_hold_whose_locks_are_refused_is_closed_again() {
 fn a_run_policy_ends_with_its_connection() {
     let setup = Setup::new();
     let start = StartRun { share_mode: "none".into(), mount: None };
-    let mut run = setup.client().open(&start).unwrap();
-    let RunStarted { pid } = run.first().unwrap();
-    assert_eq!((pid, &*setup.fake.runs.lock().unwrap()), (std::process::id(), &vec![pid]));
-    drop(run);
-    setup.wait_for(|fake| fake.runs.lock().unwrap().is_empty());
+    let start = || {
+        let mut run = setup.client().open(&start).unwrap();
+        let RunStarted { pid } = run.first().unwrap();
+        assert_eq!(pid, std::process::id());
+        run
+    };
+    let pids =
+        |fake: &Fake| -> Vec<_> { fake.runs.lock().unwrap().iter().map(|(_, pid)| *pid).collect() };
+    // Two runs of one process: the end of one is not that of the other.
+    let (one, other) = (start(), start());
+    assert_eq!(pids(&setup.fake), [std::process::id(); 2]);
+    drop(one);
+    setup.wait_for(|fake| pids(fake).len() == 1);
+    drop(other);
+    setup.wait_for(|fake| pids(fake).is_empty());
 }
 
 #[test]
@@ -390,70 +424,6 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
         _ => None,
     });
     assert_eq!(refused.len(), 1);
-}
-
-#[test]
-fn idle_connections_make_room_and_keep_neither_a_hold_nor_a_stop_out() {
-    let setup = Setup::new();
-    let mut idle = Vec::new();
-    for _ in 0..CONNECTIONS_MAX {
-        let mut stream = UnixStream::connect(&setup.path).unwrap();
-        http(&mut stream, "GET", "/api/v1/clock", "");
-        idle.push(stream);
-    }
-    let (_, _answer) = setup.hold(Access::R, ShareMode::RWD).unwrap();
-    setup.client().ask(&GetStatus {}).unwrap();
-    let Stopping { stopping } = setup.client().open(&Stop {}).unwrap().first().unwrap();
-    assert_eq!(stopping, std::process::id());
-    setup.wait_for(|fake| *fake.stopped.lock().unwrap());
-}
-
-#[test]
-fn connections_at_work_keep_no_stop_out_and_one_hold_more_is_told_to_wait() {
-    let setup = Setup::new();
-    let holds: Vec<_> =
-        (0..CONNECTIONS_MAX).map(|_| setup.hold(Access::R, ShareMode::RWD).unwrap()).collect();
-    let error = setup.hold(Access::R, ShareMode::RWD).err().unwrap();
-    assert!(error.to_string().contains("connections already"), "{error}");
-    assert_eq!(kind(error), "busy");
-    assert_eq!(setup.client().ask(&all_handles()).unwrap().handles.len(), CONNECTIONS_MAX);
-    drop(setup.client().open(&Stop {}).unwrap());
-    setup.wait_for(|fake| *fake.stopped.lock().unwrap());
-    drop(holds);
-    setup.wait_for(|fake| fake.share.files_in_use() == 0);
-    setup.hold(Access::R, ShareMode::RWD).unwrap();
-}
-
-#[test]
-fn a_panic_in_a_call_is_answered_and_the_server_goes_on() {
-    let setup = Setup::new();
-    for _ in 0..2 * CALL_THREADS {
-        let panics = Unmount { path: "/panic".into(), lazy: false };
-        assert_eq!(kind(setup.client().ask(&panics).unwrap_err()), "failed");
-    }
-    setup.client().ask(&GetStatus {}).unwrap();
-    drop(setup.client().open(&Stop {}).unwrap());
-    setup.wait_for(|fake| *fake.stopped.lock().unwrap());
-}
-
-#[test]
-fn calls_that_take_all_threads_keep_no_stop_out_and_others_wait_their_turn() {
-    let setup = Setup::new();
-    let (release, calls) = setup.occupy_threads();
-    let waits = setup.client();
-    let status = thread::spawn(move || waits.ask(&GetStatus {}));
-    // Neither a stop nor a wait at a gate takes a thread.
-    drop(setup.client().open(&Stop {}).unwrap());
-    setup.wait_for(|fake| *fake.stopped.lock().unwrap());
-    let gate = WaitAtGate { id: 1, count: None, timeout_ms: None };
-    assert_eq!(kind(setup.client().ask(&gate).unwrap_err()), "not_found");
-    drop(release);
-    for call in calls {
-        call.join().unwrap();
-    }
-    // It has its turn, or was told that the server is busy, if that took long.
-    let status = status.join().unwrap();
-    assert!(status.is_ok() || kind(status.unwrap_err()) == "busy");
 }
 
 #[test]
