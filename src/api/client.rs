@@ -23,9 +23,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::call::{Call, has_body, name_in};
+use super::failure::RefusalDetail;
 use super::failure::{ErrorAnswer, ErrorDetail, REFUSED_HEADER};
 use super::guard::{VERSION, VERSION_HEADER};
-use super::rows::RefusalDetail;
 use super::socket;
 
 /// The longest answer that is read, in bytes: a list of the most handles fits well.

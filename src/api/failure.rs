@@ -10,13 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::body::{AdminResponse, json as json_answer};
-use super::refusal::RefusalKind;
-use super::report;
-use super::rows::{HandleRow, RefusalDetail};
+use super::files::{HandleRow, handle_rows};
 use crate::bench::StateError;
+use crate::blob::rules::BlobDenial;
 use crate::blob::service::BlobError;
-use crate::file::service::FileServiceError;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::service::{FileServiceError, Share, ShareDenial};
+use crate::journal::programs::{resolved, words};
+use crate::queue::rules::QueueDenial;
 use crate::queue::service::QueueError;
+pub use crate::rules::RefusalKind;
+use crate::rules::Rule;
+use crate::table::rules::TableDenial;
 use crate::table::service::TableError;
 
 /// The header of an answer that a rule refused: with the kind alone, a name that a rule did not
@@ -52,6 +57,35 @@ pub struct ApiFailure {
     close: bool,
 }
 
+/// A refusal by a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusalDetail {
+    /// Which kind of rule.
+    pub kind: RefusalKind,
+    /// In words, naming the holder.
+    pub message: String,
+    /// The open in the way.
+    pub holder: Option<HandleRow>,
+}
+
+impl RefusalDetail {
+    /// A refusal with the holder's program in its text, and the holder's row if the open still
+    /// exists.
+    pub fn of_file(account: &str, share: &Share, path: &SharePath, denial: &Denial) -> Self {
+        let mut holder = None;
+        if let Some(in_the_way) = denial.holder() {
+            // Only what is below a directory takes a look at all files in use.
+            let below = matches!(denial, Denial::OpenBelow(_));
+            let opens = share.all_handles(path, below).unwrap_or_default();
+            let open = opens.iter().find(|open| open.id == in_the_way.handle);
+            holder = handle_rows(account, share.name(), open, share.now()).pop();
+        }
+        let owner = denial.holder().map(|holder| resolved(&holder.owner));
+        let message = words(&denial.to_string(), denial.holder(), owner.as_ref());
+        Self { kind: RefusalKind::of(denial), message, holder }
+    }
+}
+
 /// A text says what is wrong with the call.
 impl From<String> for ApiFailure {
     fn from(message: String) -> Self {
@@ -83,7 +117,9 @@ impl From<TableError> for ApiFailure {
 impl From<FileServiceError> for ApiFailure {
     fn from(error: FileServiceError) -> Self {
         match error {
-            FileServiceError::Denied(denial) => Self::refused(report::refused_share(&denial)),
+            FileServiceError::Denied(denial) => {
+                Self::rule(RefusalKind::of_share(&denial), denial.to_string())
+            }
             error => Self::failed(error.to_string()),
         }
     }
@@ -216,6 +252,65 @@ impl ApiFailure {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         answer
+    }
+}
+
+impl RefusalKind {
+    /// The kind of a refusal that concerns a share as a whole.
+    pub fn of_share(denial: &ShareDenial) -> Self {
+        match denial {
+            ShareDenial::ShareNotFound
+            | ShareDenial::ShareSnapshotNotFound
+            | ShareDenial::PreviousSnapshotNotFound => Self::NotFound,
+            ShareDenial::ShareAlreadyExists => Self::Exists,
+            ShareDenial::ShareBeingDeleted => Rule::DeletePending.into(),
+            ShareDenial::DeleteShareWhenSnapshotLeased
+            | ShareDenial::ShareSnapshotInProgress
+            | ShareDenial::Lease(_) => Rule::Lease.into(),
+            ShareDenial::InvalidResourceName(_)
+            | ShareDenial::Metadata(_)
+            | ShareDenial::OutOfRangeQuota(_)
+            | ShareDenial::UnsupportedProtocol(_)
+            | ShareDenial::UnknownAccessTier(_)
+            | ShareDenial::Policy(_)
+            | ShareDenial::FileInvalidPermission(_)
+            | ShareDenial::FilePermissionTooLarge
+            | ShareDenial::FileInvalidPermissionKey
+            | ShareDenial::PermissionFormatUnsupported
+            | ShareDenial::PreviousSnapshotNotOlder
+            | ShareDenial::InvalidContinuationToken => Self::Invalid,
+            ShareDenial::ShareHasSnapshots
+            | ShareDenial::ShareSnapshotCountExceeded
+            | ShareDenial::ShareSnapshotOperationNotSupported
+            | ShareDenial::SnapshotCancelled
+            | ShareDenial::OneDirectoryOnly => Self::Denied,
+        }
+    }
+
+    /// The kind of a refusal by the Blob service.
+    pub fn of_blob(denial: &BlobDenial) -> Self {
+        match denial {
+            BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound => Self::NotFound,
+            BlobDenial::Lease(_) => Rule::Lease.into(),
+            BlobDenial::PendingCopyOperation => Rule::CopyPending.into(),
+            _ => Self::Denied,
+        }
+    }
+
+    /// The kind of a refusal by the Queue service.
+    pub fn of_queue(denial: &QueueDenial) -> Self {
+        match denial {
+            QueueDenial::QueueNotFound(_) | QueueDenial::MessageNotFound(_) => Self::NotFound,
+            _ => Self::Invalid,
+        }
+    }
+
+    /// The kind of a refusal by the Table service.
+    pub fn of_table(denial: &TableDenial) -> Self {
+        match denial {
+            TableDenial::TableNotFound | TableDenial::ResourceNotFound => Self::NotFound,
+            _ => Self::Invalid,
+        }
     }
 }
 

@@ -1,4 +1,7 @@
-//! Looks at the server and at its files, and what mends them: status, handles, `why`, undelete.
+//! Files: who has which open, what stands in the way of an open, and what mends it.
+//!
+//! Decides how opens and refusals are told to people, with the names of programs. The File service
+//! decides what is refused.
 
 use std::sync::Arc;
 
@@ -7,21 +10,94 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::ApiFailure;
 use super::leases::file_of;
+use super::log::events_of;
 use super::objects::{OBJECT_FORM, ObjectState};
-use super::report;
-use super::rows::{ConnectionInfo, FileExplanation, HandleRow, MountRow, ServerStatus, ShareRow};
-use super::session::{Session, shares_of};
+use super::serving::ServedAccount;
+use super::session::Session;
 use crate::file::rules::SharePath;
-use crate::file::service::Share;
-use crate::rules::HandleId;
+use crate::file::rules::ranges::{LockKind, RangeLock};
+use crate::file::service::{FileKind, ListedHandle, Obstacle, Share};
+use crate::journal::json::EventRow;
+use crate::journal::programs::Programs;
+use crate::journal::row::{Event, FileEvent, Happening};
+use crate::rules::lease::FileLease;
+use crate::rules::time::iso;
+use crate::rules::{HandleId, Owner, Timestamp};
 
-/// Asks what is served, and where.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetStatus {}
+/// The most opens in one answer; how many more there are is said.
+pub const HANDLES_MAX: usize = 10_000;
 
-/// Asks how an SDK connects to the services.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetConnection {}
+/// The most refusals that `why` tells of.
+const REFUSALS_MAX: usize = 5;
+
+/// The open of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldRow {
+    pub handle: u64,
+    pub account: String,
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// The file, as spelled on disk.
+    pub path: String,
+    pub access: String,
+    pub share_mode: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HandleRow {
+    #[serde(flatten)]
+    pub hold: HoldRow,
+    /// The process; 0 where there is none.
+    pub pid: u32,
+    /// Its program; none if it has ended.
+    pub program: Option<String>,
+    /// The client it came through.
+    pub client: String,
+    /// Since when, in UTC.
+    pub since: String,
+    /// For how long, in seconds.
+    pub seconds: u64,
+    /// The name is marked for deletion when it closes.
+    pub delete_on_close: bool,
+    /// The name is marked.
+    pub delete_pending: bool,
+}
+
+/// The opens, locks, leases and marks that refuse opens of a name.
+#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileExplanation {
+    pub account: String,
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// As spelled on disk.
+    pub path: String,
+    /// It is marked for deletion.
+    pub delete_pending: bool,
+    /// It is leased through REST.
+    pub leased: bool,
+    /// It has the read-only attribute.
+    pub read_only: bool,
+    pub opens: Vec<HandleRow>,
+    /// Its byte-range locks, in words.
+    pub locks: Vec<String>,
+    /// How many opens there are below it.
+    pub opens_below: usize,
+    /// The newest refusals, oldest first.
+    pub refusals: Vec<EventRow>,
+}
+
+impl FileExplanation {
+    /// True if nothing stands in anybody's way.
+    pub fn is_free(&self) -> bool {
+        let Self { delete_pending, leased, read_only, opens, locks, opens_below, .. } = self;
+        !delete_pending
+            && !leased
+            && !read_only
+            && opens.is_empty()
+            && locks.is_empty()
+            && *opens_below == 0
+    }
+}
 
 /// Asks who has which file open.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -98,44 +174,6 @@ pub struct Undeleted {
 }
 
 impl Session {
-    /// What is served, and where; with the token of the admin address for the server's owner alone.
-    pub fn status(&self, _: GetStatus) -> Result<ServerStatus, ApiFailure> {
-        let about = self.serving.about();
-        let mounts = self.serving.mounts().into_iter();
-        let connection = self.serving.connection(self.account.name());
-        let accounts = self.serving.accounts();
-        let mut shares = Vec::new();
-        for account in &accounts {
-            shares.extend(shares_of(account.file()).iter().map(|share| ShareRow {
-                account: account.name().to_string(),
-                name: share.name().to_string(),
-                files_in_use: share.files_in_use(),
-            }));
-        }
-        Ok(ServerStatus {
-            version: env!("CARGO_PKG_VERSION").into(),
-            pid: std::process::id(),
-            accounts: accounts.iter().map(|account| account.name().to_string()).collect(),
-            shares,
-            mounts: mounts.map(MountRow::from).collect(),
-            endpoint: connection.as_ref().and_then(|told| told.endpoint.clone()),
-            endpoints: connection.map(|told| told.endpoints).unwrap_or_default(),
-            admin: about.admin,
-            admin_token: about.admin_token.filter(|_| self.is_owner),
-            data: about.data,
-            uptime_seconds: about.started.elapsed().as_secs(),
-            clock: self.clock_state(),
-            notes: about.notes,
-        })
-    }
-
-    pub fn connection(&self, _: GetConnection) -> Result<ConnectionInfo, ApiFailure> {
-        self.serving.connection(self.account.name()).ok_or_else(|| {
-            let why = "this server offers no service over HTTP: it was started with --no-rest";
-            ApiFailure::not_found(why)
-        })
-    }
-
     pub fn handles(&self, of: GetHandles) -> Result<HandleList, ApiFailure> {
         // Without a path: all open files.
         let recursive = of.recursive || of.path.is_none();
@@ -145,10 +183,10 @@ impl Session {
         let mut left_out = 0;
         let ask = |share: &Share| share.all_handles(&below, recursive);
         for (share, opens) in self.ask_shares(name.as_deref(), path.as_ref(), ask)? {
-            let room = report::HANDLES_MAX - handles.len();
+            let room = HANDLES_MAX - handles.len();
             left_out += opens.len().saturating_sub(room);
             let opens = opens.iter().take(room);
-            handles.extend(report::rows(self.account.name(), share.name(), opens, share.now()));
+            handles.extend(handle_rows(self.account.name(), share.name(), opens, share.now()));
         }
         Ok(HandleList { handles, left_out })
     }
@@ -193,7 +231,7 @@ impl Session {
             return Ok(Explanation::Object(self.why_object(&object)?));
         };
         let (share, path) = self.target(share.as_deref(), &path)?;
-        let told = report::why(&*self.account, &share, &path);
+        let told = explain(&*self.account, &share, &path);
         Ok(Explanation::File(told.map_err(|error| self.refused(&share, &path, error))?))
     }
 
@@ -203,4 +241,105 @@ impl Session {
         let was_pending = undone.map_err(|error| self.refused(&share, &path, error))?;
         Ok(Undeleted { was_pending })
     }
+}
+
+/// Opens as rows. Each process is looked up once, however many opens it has.
+pub(super) fn handle_rows<'a>(
+    account: &str,
+    share_name: &str,
+    opens: impl IntoIterator<Item = &'a ListedHandle>,
+    now: Timestamp,
+) -> Vec<HandleRow> {
+    let mut programs = Programs::default();
+    let row =
+        |open: &ListedHandle| row(account, share_name, open, &programs.resolve(&open.owner), now);
+    opens.into_iter().map(row).collect()
+}
+
+fn row(
+    account: &str,
+    share_name: &str,
+    open: &ListedHandle,
+    owner: &Owner,
+    now: Timestamp,
+) -> HandleRow {
+    let hold = HoldRow {
+        handle: open.id.0,
+        account: account.to_owned(),
+        share_name: share_name.to_owned(),
+        path: open.path.to_string(),
+        access: open.access.to_string(),
+        share_mode: open.share.to_string(),
+    };
+    HandleRow {
+        hold,
+        pid: owner.pid,
+        program: owner.program.as_deref().map(str::to_owned),
+        client: owner.client.name.clone(),
+        since: iso(open.since),
+        seconds: now.since(open.since).as_secs(),
+        delete_on_close: open.delete_on_close,
+        delete_pending: open.delete_pending,
+    }
+}
+
+/// Reports why a name cannot be opened.
+fn explain(
+    account: &dyn ServedAccount,
+    share: &Share,
+    path: &SharePath,
+) -> crate::file::service::Result<FileExplanation> {
+    let found = share.lookup(path)?;
+    let mut why = FileExplanation {
+        account: account.name().to_string(),
+        share_name: share.name().to_string(),
+        path: found.path.to_string(),
+        refusals: refusals(account, share, &found.path),
+        ..FileExplanation::default()
+    };
+    let mut opens = Vec::new();
+    for standing in share.why(&found.path)? {
+        match standing {
+            Obstacle::DeletePending(name) => why.delete_pending |= name == found.path,
+            Obstacle::Lease(lease) => why.leased |= matches!(lease, FileLease::Leased(_)),
+            // It ends by itself; what it keeps out is told in the refusals.
+            Obstacle::Copy(_) => {}
+            Obstacle::ReadOnly => why.read_only = true,
+            Obstacle::Open(open) => opens.push(open),
+            Obstacle::Lock(lock) => why.locks.push(locked(&lock)),
+        }
+    }
+    why.opens = handle_rows(account.name(), share.name(), &opens, share.now());
+    if found.stat.kind == FileKind::Directory {
+        let all = share.all_handles(&found.path, true)?.len();
+        // Saturating: opens come and go between the two looks.
+        why.opens_below = all.saturating_sub(why.opens.len());
+    }
+    Ok(why)
+}
+
+fn locked(lock: &RangeLock) -> String {
+    let kind = match lock.kind {
+        LockKind::Shared => "shared",
+        LockKind::Exclusive => "exclusive",
+    };
+    format!("{} ({kind}), through handle {}", lock.range, lock.handle)
+}
+
+/// The newest refusals on a path, oldest first.
+fn refusals(account: &dyn ServedAccount, share: &Share, path: &SharePath) -> Vec<EventRow> {
+    let is_refused = |event: &FileEvent| {
+        matches!(event.what, Happening::Refused { .. })
+            && event.share == *share.name()
+            && event.path.eq_ignore_ascii_case(&path.to_string())
+    };
+    let rows = account.journal();
+    let mut newest = rows.journal().latest(REFUSALS_MAX, |row| match &*row.event {
+        Event::File(event) if row.account.as_ref() == Some(rows.account()) => {
+            is_refused(event).then(|| row.clone())
+        }
+        _ => None,
+    });
+    newest.reverse();
+    events_of(&newest)
 }

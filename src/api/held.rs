@@ -1,4 +1,5 @@
-//! Lists what is held now: byte-range locks, delete-pending files, leases, hidden messages.
+//! Lists what is held now: byte-range locks, delete-pending files, hidden messages; leases
+//! are in [`super::leases`].
 //!
 //! Decides their names in JSON, and how many are listed. The engine reports them.
 
@@ -7,17 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::address::ObjectAddress;
 use super::failure::ApiFailure;
-use super::leases::ObjectLease;
+use super::files::{HANDLES_MAX, HandleRow, handle_rows};
 use super::objects::ChangeRow;
-use super::report;
-use super::rows::HandleRow;
 use super::session::Session;
 use crate::file::rules::ranges::{ByteRange, LockKind};
-use crate::file::service::shares::ListOptions;
 use crate::file::service::{HeldLock, PendingName, Share};
 use crate::journal::programs::Programs;
-use crate::rules::Writer;
-use crate::rules::lease::LeaseStatus;
 use crate::rules::time::iso;
 
 /// The most leases, and the most messages, in one answer; how many more there are is said.
@@ -54,15 +50,6 @@ pub struct PendingRow {
     pub path: String,
     /// The opens that keep it.
     pub handles: Vec<HandleRow>,
-}
-
-/// A lease in force.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeaseRow {
-    #[serde(flatten)]
-    pub lease: ObjectLease,
-    /// The request that acquired, renewed, changed or broke it last, where that is kept.
-    pub holder: Option<ChangeRow>,
 }
 
 /// A message that no Get returns yet.
@@ -107,18 +94,6 @@ pub struct PendingList {
     pub pending: Vec<PendingRow>,
 }
 
-/// Asks for leases in force.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetLeases {}
-
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct LeaseList {
-    /// Of shares and files, then of containers and blobs.
-    pub leases: Vec<LeaseRow>,
-    /// How many more there are, or may be.
-    pub left_out: usize,
-}
-
 /// Asks for messages that no Get returns yet.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GetMessages {
@@ -142,7 +117,7 @@ impl Session {
         let (mut locks, mut left_out) = (Vec::new(), 0);
         let ask = |share: &Share| share.held_locks(path.as_ref());
         for (share, held) in self.ask_shares(name.as_deref(), path.as_ref(), ask)? {
-            let room = report::HANDLES_MAX - locks.len();
+            let room = HANDLES_MAX - locks.len();
             left_out += held.len().saturating_sub(room);
             let rows = held.into_iter().take(room);
             locks.extend(rows.map(|held| self.lock_row(share.name(), &mut programs, &held)));
@@ -175,75 +150,10 @@ impl Session {
                 account: self.account.name().to_string(),
                 share_name: share.name().to_string(),
                 path: path.to_string(),
-                handles: report::rows(self.account.name(), share.name(), &handles, share.now()),
+                handles: handle_rows(self.account.name(), share.name(), &handles, share.now()),
             }));
         }
         Ok(PendingList { pending })
-    }
-
-    /// Leases in force: of shares and files, then of containers and blobs.
-    pub fn leases(&self, _: GetLeases) -> Result<LeaseList, ApiFailure> {
-        let now = self.now();
-        let (mut leases, mut left_out) = self.file_leases()?;
-        if let Some(service) = self.account.used_blob()? {
-            let found = service.leases(now)?;
-            for (name, lease, leaser) in found.containers {
-                let address = ObjectAddress::Container(name);
-                let lease = self.lease_row(&address, &lease, now);
-                leases.push(self.leased(&address, lease, leaser.as_ref()));
-            }
-            for ((container, name), lease, leaser) in found.blobs {
-                let address = ObjectAddress::Blob { container, name };
-                let lease = self.lease_row(&address, &lease, now);
-                leases.push(self.leased(&address, lease, leaser.as_ref()));
-            }
-            left_out += usize::try_from(found.unsearched).unwrap_or(usize::MAX);
-        }
-        left_out += leases.len().saturating_sub(HELD_MAX);
-        leases.truncate(HELD_MAX);
-        Ok(LeaseList { leases, left_out })
-    }
-
-    fn leased(&self, address: &ObjectAddress, lease: ObjectLease, by: Option<&Writer>) -> LeaseRow {
-        LeaseRow { lease, holder: by.map(|by| self.row(address, by, None)) }
-    }
-
-    /// Leases of shares and files, and how many have no path that is known.
-    fn file_leases(&self) -> Result<(Vec<LeaseRow>, usize), ApiFailure> {
-        let (mut leases, mut left_out) = (Vec::new(), 0);
-        let account = self.account.name().to_string();
-        for info in self.account.file().every_share(&ListOptions::default())? {
-            if info.lease.status == LeaseStatus::Locked {
-                let lease = ObjectLease {
-                    account: account.clone(),
-                    object: format!("share:{}", info.name),
-                    state: info.lease.state.to_string(),
-                    status: info.lease.status.to_string(),
-                    duration: info.lease.duration.map(|duration| duration.to_string()),
-                    id: None,
-                    seconds_left: info.lease.seconds_left,
-                };
-                leases.push(LeaseRow { lease, holder: None });
-            }
-        }
-        for (share, (files, moved)) in self.ask_shares(None, None, Share::leased_files)? {
-            left_out += moved;
-            for (path, id) in files {
-                let path = path.as_str().trim_matches('/').to_owned();
-                let address = ObjectAddress::File { share: share.name().to_string(), path };
-                let lease = ObjectLease {
-                    account: account.clone(),
-                    object: address.to_string(),
-                    state: "leased".to_owned(),
-                    status: "locked".to_owned(),
-                    duration: Some("infinite".to_owned()),
-                    id: Some(id.to_string()),
-                    seconds_left: None,
-                };
-                leases.push(LeaseRow { lease, holder: None });
-            }
-        }
-        Ok((leases, left_out))
     }
 
     /// Messages that no Get returns yet, of one queue or of all.

@@ -17,8 +17,8 @@ use super::body::{AdminResponse, json as json_answer, json_stream};
 use super::call::ApiCall;
 use super::calls::{Api, drop_elsewhere};
 use super::failure::ApiFailure;
+use super::files::HoldRow;
 use super::hold::{Hold, HoldError, HoldOptions};
-use super::rows::HoldRow;
 use super::site::{Peer, Room};
 use crate::file::service::Share;
 

@@ -1,22 +1,28 @@
-//! The counters: requests by operation and status, and how long they take.
+//! The metrics: requests by operation and status and how long they take, and what is read from the
+//! File services and the journal at each scrape.
 //!
 //! Decides the names and labels that dashboards are built on. Counting is an atomic step or two
-//! and one short lock of a histogram; everything else is read at each scrape
-//! ([`super::engine_metrics`]).
+//! and one short lock of a histogram; a scrape locks each file in use, one at a time.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::engine_metrics::EngineMetrics;
-use crate::file::service::FileService;
+use crate::file::service::{FileService, Tally};
+use crate::rules::Rule;
+use crate::rules::conflict::Conflict;
+use crate::rules::service::ServiceKind;
 
 /// Begins the name of each metric.
 const PREFIX: &str = "latchfs";
@@ -78,6 +84,73 @@ impl Metrics {
 
 fn buckets() -> Histogram {
     Histogram::new(BUCKETS)
+}
+
+/// Reads the File services of a server, one of each account.
+struct EngineMetrics(Vec<Arc<FileService>>);
+
+impl fmt::Debug for EngineMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EngineMetrics")
+    }
+}
+
+/// Picks a number out of what is held in a share.
+type Pick = fn(&Tally) -> u64;
+
+const GAUGES: [(&str, &str, Pick); 4] = [
+    ("opens", "Files and directories held open", |tally| tally.opens),
+    ("locks", "Byte-range locks", |tally| tally.locks),
+    ("leases", "Leases in force, of files, the share and its snapshots", |tally| tally.leases),
+    ("pending_deletes", "Names that are delete pending", |tally| tally.pending),
+];
+
+impl Collector for EngineMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let mut tallies = Vec::new();
+        for file in &self.0 {
+            let of_account = file.tallies().map_err(|error| {
+                log::error!("what is held cannot be counted: {error}");
+                fmt::Error
+            })?;
+            tallies.extend(of_account.into_iter().map(|tally| (file.journal().account(), tally)));
+        }
+        for (name, help, pick) in GAUGES {
+            let mut gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (account, (share, tally)) in &tallies {
+                let labels = [("account", &***account), ("share", &**share)];
+                ConstGauge::new(pick(tally)).encode(gauge.encode_family(&labels)?)?;
+            }
+        }
+        let help = "Opens, requests and locks refused because of what others hold, both faces";
+        let kind = MetricType::Counter;
+        let mut conflicts = encoder.encode_descriptor("conflicts", help, None, kind)?;
+        for rows in self.0.iter().map(|file| file.journal()) {
+            let account = rows.account();
+            for rule in Rule::ALL {
+                let count = rows.journal().refused(account, ServiceKind::File, rule.name());
+                let labels = [("account", &**account), ("rule", rule.name())];
+                ConstCounter::new(count).encode(conflicts.encode_family(&labels)?)?;
+            }
+        }
+        let help = "Requests to blobs, queues and tables refused because of another client";
+        let mut refusals = encoder.encode_descriptor("refusals", help, None, kind)?;
+        let services = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table];
+        let with_conflicts = |service| Conflict::ALL.map(|conflict| (service, conflict));
+        for rows in self.0.iter().map(|file| file.journal()) {
+            let account = rows.account();
+            for (service, conflict) in services.into_iter().flat_map(with_conflicts) {
+                let count = rows.journal().refused(account, service, conflict.name());
+                let labels = [
+                    ("account", &**account),
+                    ("service", service.label()),
+                    ("rule", conflict.name()),
+                ];
+                ConstCounter::new(count).encode(refusals.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@
 //!   guard           who may ask: Host, Origin, token, the name of the client
 //!   body            answers: JSON, text, streams
 //!   page            / and /page/: files inside the program
-//!   metrics         /metrics: what is counted as it happens, and how all of it is written down
-//!   engine_metrics  metrics that are read from the engine at each scrape
+//!   metrics         /metrics
 //!   client          the asking end of the socket
 //!
 //!   routes          /api/v1: the table of calls, with the types of request and answer
@@ -17,21 +16,19 @@
 //!   calls           how a call is carried out, and how many at a time
 //!   call            one call: path, query, body
 //!   failure         a call that was not carried out
-//!   refusal         what a refusal is called here
 //!   serving         what the server offers, as this module sees it
 //!   session         one request: its account, its shares, who asks
 //!
-//!   rows            parts of answers
-//!   report          opens as people are told of them: program names, process ids
-//!   files           status, handles, why
+//!   status          what is served, and where
+//!   files           handles, why, undelete
 //!   hold, holds     opens that a client keeps
-//!   held            locks, pending files, leases and hidden messages, one by one
-//!   address         blob:CONTAINER/NAME and its like
+//!   held            locks, pending files and hidden messages, one by one
+//!   leases          leases of files, shares, blobs and containers
+//!   address         SHARE:/PATH and its like
 //!   objects         blobs, queues, messages and entities as people are told of them
-//!   leases          one lease, shown or broken
-//!   controls        the clock, gates and faults; request_path: which requests those mean
+//!   controls        the clock, gates and faults
 //!   states          the state of the server as a whole
-//!   shares          shares as a whole, their leases and snapshots
+//!   shares          shares as a whole, their snapshots
 //!   log, events     which rows of the journal a request is given, by page or as a stream
 //!   owner           calls of the control socket alone
 //! ```
@@ -52,7 +49,6 @@ mod call;
 mod calls;
 mod client;
 mod controls;
-mod engine_metrics;
 mod events;
 mod failure;
 mod files;
@@ -67,11 +63,7 @@ mod objects;
 mod openapi;
 mod owner;
 mod page;
-mod refusal;
-mod report;
-mod request_path;
 mod routes;
-mod rows;
 mod server;
 mod serving;
 mod session;
@@ -79,6 +71,7 @@ mod shares;
 mod site;
 mod socket;
 mod states;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -88,7 +81,7 @@ pub use calls::{BODY_MAX, WAIT_MAX, WAITS_MAX, read_any};
 pub use client::{ANSWER_MAX, AnswerLines, ApiClient, ClientError};
 pub use controls::*;
 pub use events::{FOLLOWERS_MAX, GetEvents};
-pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail};
+pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail, RefusalDetail, RefusalKind};
 pub use files::*;
 pub use guard::Token;
 pub use held::*;
@@ -99,11 +92,10 @@ pub use log::{GetLog, StreamRequest, events_of, listed};
 pub use metrics::Metrics;
 pub use objects::*;
 pub use owner::*;
-pub use refusal::RefusalKind;
-pub use rows::*;
 pub use server::{AdminOptions, ApiServer, CONNECTIONS_MAX};
 pub use serving::*;
 pub use session::Session;
 pub use shares::*;
 pub use socket::{SOCKET_NAME, SocketError, is_served};
 pub use states::*;
+pub use status::*;

@@ -1,24 +1,22 @@
 //! Reports on blobs, queues, messages and entities: why a request on one is refused, and who
 //! changed it.
-//! Their leases are in [`super::object_lease`].
+//! Their leases are in [`super::leases`].
 //!
 //! Decides the words and the order, the same for every service. The engine remembers the changes;
-//! files have opens and events instead ([`super::report`]).
+//! files have opens and events instead ([`super::files`]).
 
 use std::fmt::Display;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::address::ObjectAddress;
-use super::failure::ApiFailure;
-use super::refusal::RefusalKind;
+use super::failure::{ApiFailure, RefusalKind};
 use super::session::Session;
 use crate::blob::rules::tier::Tier;
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
-use crate::blob::service::{BlobAt, BlobService};
+use crate::blob::service::BlobAt;
 use crate::journal::Change;
 use crate::queue::rules::Message;
 use crate::queue::service::Visibility;
@@ -126,8 +124,7 @@ impl Session {
             Err(format!("{address}: {why}"))?;
         }
         let wanted = |other: &ObjectAddress| address.as_ref().is_none_or(|one| one.holds(other));
-        let changes = self.account.changes(&wanted);
-        let mut changes: Vec<_> = changes.iter().map(|change| self.change_row(change)).collect();
+        let mut changes = self.change_rows(&self.account.changes(&wanted));
         // The last writer is in the row, and known after a restart too.
         if let Some(Ok(told)) = object.map(|object| self.why_object(object)) {
             let missing = |row: &ChangeRow| !changes.contains(row);
@@ -140,9 +137,8 @@ impl Session {
 
     fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, ApiFailure> {
         let now = self.now();
-        let standing = self.blob()?.why(now, at)?;
-        let changes: Vec<_> =
-            standing.changes.iter().rev().map(|change| self.change_row(change)).collect();
+        let standing = self.account.blob()?.why(now, at)?;
+        let changes = self.change_rows(standing.changes.iter().rev());
         let address =
             ObjectAddress::Blob { container: at.container.clone(), name: at.name.clone() };
         let Some(state) = standing.state else {
@@ -158,15 +154,20 @@ impl Session {
         ]);
         lease_facts(&mut facts, &state.lease, now);
         let in_the_way = blob_obstacles(&state, now);
-        Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+        Ok(ObjectState {
+            in_the_way,
+            facts,
+            changes: self.with_last(changes, last),
+            ..ObjectState::default()
+        })
     }
 
     fn why_container(&self, name: &str) -> Result<ObjectState, ApiFailure> {
         let now = self.now();
-        let service = self.blob()?;
+        let service = self.account.blob()?;
         let address = ObjectAddress::Container(name.to_owned());
         let found = service.changes(|change| change.object == address);
-        let changes: Vec<_> = found.iter().rev().map(|change| self.change_row(change)).collect();
+        let changes = self.change_rows(found.iter().rev());
         let Some(state): Option<ContainerState> = service.container_now(name) else {
             return Err(absent(&BlobDenial::ContainerNotFound, &changes));
         };
@@ -177,7 +178,12 @@ impl Session {
         let by = state.leaser.as_ref();
         let in_the_way = leased(&state.lease, by, now, "deleting it needs the lease ID");
         let in_the_way = in_the_way.into_iter().collect();
-        Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+        Ok(ObjectState {
+            in_the_way,
+            facts,
+            changes: self.with_last(changes, last),
+            ..ObjectState::default()
+        })
     }
 
     fn why_queue(&self, name: &str) -> Result<ObjectState, ApiFailure> {
@@ -189,8 +195,8 @@ impl Session {
             let address = ObjectAddress::Message { queue, id };
             message.holder.as_ref().map(|by| self.row(&address, by, None))
         });
-        let last = standing.last_change.iter().map(|change| self.change_row(change));
-        let mut changes: Vec<_> = last.chain(holders).collect();
+        let mut changes = self.change_rows(&standing.last_change);
+        changes.extend(holders);
         changes.sort_by(|one, other| one.time.cmp(&other.time));
         let hidden = (standing.hidden > 0).then(|| {
             let (hidden, messages) = (standing.hidden, standing.messages);
@@ -210,14 +216,18 @@ impl Session {
         });
         let facts =
             facts([("messages", json!(standing.messages)), ("hidden", json!(standing.hidden))]);
-        Ok(ObjectState { in_the_way: hidden.into_iter().collect(), facts, changes, ..told() })
+        Ok(ObjectState {
+            in_the_way: hidden.into_iter().collect(),
+            facts,
+            changes,
+            ..ObjectState::default()
+        })
     }
 
     fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, ApiFailure> {
         let service = self.account.queue()?;
         let standing = service.why(self.now(), queue, id)?;
-        let changes: Vec<_> =
-            standing.changes.iter().rev().map(|change| self.change_row(change)).collect();
+        let changes = self.change_rows(standing.changes.iter().rev());
         let message = standing.message;
         let address = ObjectAddress::Message { queue: queue.to_owned(), id: id.to_owned() };
         let mut in_the_way = Vec::new();
@@ -240,7 +250,12 @@ impl Session {
             facts.insert("expires".into(), json!(iso(expires.timestamp())));
         }
         let last = (&address, message.holder.as_ref(), None);
-        Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+        Ok(ObjectState {
+            in_the_way,
+            facts,
+            changes: self.with_last(changes, last),
+            ..ObjectState::default()
+        })
     }
 
     fn why_entity(&self, name: &str, key: &EntityKey) -> Result<ObjectState, ApiFailure> {
@@ -249,8 +264,7 @@ impl Session {
         key.check().map_err(denied)?;
         let service = self.account.table()?;
         let standing = service.why(&name, key)?;
-        let changes: Vec<_> =
-            standing.changes.iter().rev().map(|change| self.change_row(change)).collect();
+        let changes = self.change_rows(standing.changes.iter().rev());
         let Some(ticks) = standing.ticks else {
             return Err(absent(&TableDenial::ResourceNotFound, &changes));
         };
@@ -262,15 +276,12 @@ impl Session {
         let last = (&address, standing.last_writer.as_ref(), Some(etag(ticks)));
         let facts =
             facts([("etag", json!(etag(ticks))), ("properties", json!(standing.properties))]);
-        Ok(ObjectState { facts, changes: self.with_last(changes, last), ..told() })
+        Ok(ObjectState { facts, changes: self.with_last(changes, last), ..ObjectState::default() })
     }
 
-    pub(super) fn blob(&self) -> Result<Arc<BlobService>, ApiFailure> {
-        Ok(self.account.blob()?)
-    }
-
-    fn change_row(&self, change: &Change) -> ChangeRow {
-        self.row(&change.object, &change.by, change.etag.clone())
+    fn change_rows<'a>(&self, of: impl IntoIterator<Item = &'a Change>) -> Vec<ChangeRow> {
+        let row = |change: &Change| self.row(&change.object, &change.by, change.etag.clone());
+        of.into_iter().map(row).collect()
     }
 
     pub(super) fn row(
@@ -309,10 +320,6 @@ impl Session {
         }
         changes
     }
-}
-
-fn told() -> ObjectState {
-    ObjectState::default()
 }
 
 /// The address that a request names.

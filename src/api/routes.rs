@@ -14,36 +14,21 @@ use serde_json::{Map, Value, json};
 use super::body::AdminResponse;
 use super::call::{ApiCall, Call, has_body, name_in, read};
 use super::calls::Api;
-use super::controls::{
-    ClockState, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClock, GetFaults,
-    GetGate, GetGates, NewFault, NewGate, ReleaseGate, ReleaseGates, ReleaseRequest, RemoveFault,
-    RemoveFaults, RemoveGate, RemoveGates, Removed, TurnClock, WaitAtGate, Waiting, Went,
-};
-use super::events::GetEvents;
-use super::failure::{ApiFailure, ErrorAnswer};
-use super::files::{
-    CloseHandle, CloseHandles, Closed, Explanation, GetConnection, GetHandles, GetStatus, GetWhy,
-    HandleList, Undelete, Undeleted,
-};
-use super::held::{
-    GetLeases, GetLocks, GetMessages, GetPending, LeaseList, LockList, MessageList, PendingList,
-};
-use super::hold::HoldOptions;
-use super::holds::{GetHolds, HoldList, Release, Released};
-use super::leases::{BreakLease, GetLease, LeaseBroken, LeaseShown};
-use super::log::GetLog;
-use super::objects::{GetHistory, History};
 use super::openapi::{Document, GetDocument};
-use super::owner::{RunStarted, StartRun, Stop, Stopping, Unmount, Unmounted};
-use super::rows::{ConnectionInfo, HoldRow, ServerStatus};
 use super::session::Session;
-use super::shares::{
-    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, Deleted, GetShares, GetSnapshots,
-    ShareCreated, ShareList, SnapshotList, SnapshotTaken,
-};
-use super::states::{
-    DeleteState, GetStates, Reset, ResetDone, RestoreState, SaveState, StateDeleted, StateEntry,
-    StateList, StateRestored,
+use super::{
+    ApiFailure, BreakLease, ClockState, CloseHandle, CloseHandles, Closed, ConnectionInfo,
+    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, DeleteState, Deleted, ErrorAnswer,
+    Explanation, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClock, GetConnection,
+    GetEvents, GetFaults, GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetLease, GetLeases,
+    GetLocks, GetLog, GetMessages, GetPending, GetShares, GetSnapshots, GetStates, GetStatus,
+    GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, LeaseBroken, LeaseList,
+    LeaseShown, LockList, MessageList, NewFault, NewGate, PendingList, Release, ReleaseGate,
+    ReleaseGates, ReleaseRequest, Released, RemoveFault, RemoveFaults, RemoveGate, RemoveGates,
+    Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState, ServerStatus, ShareCreated,
+    ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted, StateEntry, StateList,
+    StateRestored, Stop, Stopping, TurnClock, Undelete, Undeleted, Unmount, Unmounted, WaitAtGate,
+    Waiting, Went,
 };
 use crate::journal::json::EventPage;
 

@@ -1,11 +1,11 @@
 //! The interface of a server to its controllers. The mounts and the end of the process are
 //! passed in by `server/`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::rows::{ConnectionInfo, MountRow};
+use super::status::{ConnectionInfo, MountRow};
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
 use crate::clock::TimeSource;
@@ -16,20 +16,6 @@ use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
 use crate::table::service::{TableResult, TableService};
-
-/// A mount of the server.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MountedAt {
-    pub account: String,
-    pub share: String,
-    pub path: PathBuf,
-}
-
-impl From<MountedAt> for MountRow {
-    fn from(MountedAt { account, share, path }: MountedAt) -> Self {
-        Self { account, share, path }
-    }
-}
 
 /// An operation that gates and faults can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,7 +100,7 @@ pub trait Serving: Send + Sync {
     /// The operations of the services, under every name that they have.
     fn operations(&self) -> Vec<KnownOperation>;
 
-    fn mounts(&self) -> Vec<MountedAt>;
+    fn mounts(&self) -> Vec<MountRow>;
 
     /// From now on the process tree of `pid` opens with that share mode, on one mount or on all.
     /// `run` is a number that no other run has.

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use super::address::PrintedFile;
-use super::failure::ApiFailure;
-use super::report;
+use super::failure::{ApiFailure, RefusalDetail};
 use super::serving::{ServedAccount, Serving};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::ListOptions;
@@ -142,9 +141,12 @@ impl Session {
     /// The failure of an operation on a file, with the open that is in the way.
     pub fn refused(&self, share: &Share, path: &SharePath, error: FileError) -> ApiFailure {
         match error {
-            FileError::Denied(denial) => {
-                ApiFailure::refused(report::refused(self.account.name(), share, path, &denial))
-            }
+            FileError::Denied(denial) => ApiFailure::refused(RefusalDetail::of_file(
+                self.account.name(),
+                share,
+                path,
+                &denial,
+            )),
             FileError::Store(error) => ApiFailure::failed(format!("{path}: {error}")),
         }
     }

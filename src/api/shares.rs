@@ -1,4 +1,4 @@
-//! Requests about shares as a whole: their list, leases and snapshots. Decides the meaning of a
+//! Requests about shares as a whole: their list and their snapshots. Decides the meaning of a
 //! request and the wording of its answer; the rules are decided by the engine.
 
 use std::time::{Duration, Instant};
@@ -7,15 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::failure::ApiFailure;
-use super::leases::LeaseBroken;
-use super::rows::{FileLeaseRow, MountRow, ShareEntry};
 use super::session::Session;
-use crate::file::rules::{Denial, SharePath};
+use super::status::MountRow;
 use crate::file::service::shares::{
     Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
 };
-use crate::file::service::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
-use crate::rules::lease::{FileLease, LeaseDenial, LeaseState};
 
 /// How often a client is told how far a snapshot is.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -31,6 +27,21 @@ pub struct GetShares {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShareList {
     pub shares: Vec<ShareEntry>,
+}
+
+/// A share with what it is as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareEntry {
+    pub name: String,
+    pub quota_gib: u32,
+    /// How many snapshots it has.
+    pub snapshots: usize,
+    /// The state of its lease, as REST names it.
+    pub lease: String,
+    /// Where it is mounted.
+    pub mounts: Vec<MountRow>,
+    /// Its version, if it was deleted and can be restored.
+    pub deleted: Option<String>,
 }
 
 /// A share to make.
@@ -129,7 +140,7 @@ impl Session {
                 quota_gib: info.properties.quota_gib,
                 snapshots: std::mem::take(&mut snapshots),
                 lease: info.lease.state.to_string(),
-                mounts: here.cloned().map(MountRow::from).collect(),
+                mounts: here.cloned().collect(),
                 deleted: info.deleted.map(|deleted| deleted.version),
             });
         }
@@ -158,76 +169,6 @@ impl Session {
             snapshots,
         )?;
         Ok(Deleted { deleted: name })
-    }
-
-    pub(super) fn file_lease(
-        &self,
-        name: Option<&str>,
-        path: &str,
-    ) -> Result<FileLeaseRow, ApiFailure> {
-        let (share, path) = self.target(name, path)?;
-        if path == SharePath::root() {
-            return self.share_lease(&share);
-        }
-        let (path, lease) = match file_lease(&share, &path) {
-            Ok(found) => found,
-            Err(error) => return Err(self.refused(&share, &path, error)),
-        };
-        let id = match lease {
-            FileLease::Available => None,
-            FileLease::Leased(id) | FileLease::Broken(id) => Some(id.to_string()),
-        };
-        Ok(FileLeaseRow {
-            share_name: share.name().to_string(),
-            path: path.to_string(),
-            state: lease.state().to_string(),
-            status: lease.status().to_string(),
-            duration: lease.duration().map(|duration| duration.to_string()),
-            id,
-        })
-    }
-
-    fn share_lease(&self, share: &Share) -> Result<FileLeaseRow, ApiFailure> {
-        let info = self.account.file().properties(&ShareRef::new(share.name()))?;
-        Ok(FileLeaseRow {
-            share_name: share.name().to_string(),
-            path: SharePath::root().to_string(),
-            state: info.lease.state.to_string(),
-            status: info.lease.status.to_string(),
-            duration: info.lease.duration.map(|duration| duration.to_string()),
-            id: None,
-        })
-    }
-
-    pub(super) fn break_file_lease(
-        &self,
-        name: Option<&str>,
-        path: &str,
-        period: Option<u32>,
-    ) -> Result<LeaseBroken, ApiFailure> {
-        let (share, path) = self.target(name, path)?;
-        let none = Ok(LeaseBroken { was_leased: false, seconds: 0 });
-        if path == SharePath::root() {
-            let at = ShareRef::new(share.name());
-            // A lease that was broken before can be broken again; then there is none to end.
-            let before = self.account.file().properties(&at)?.lease.state;
-            let was_leased = before != LeaseState::Broken;
-            return match self.account.file().break_lease(&at, period.map(Into::into)) {
-                Ok((seconds, _)) => Ok(LeaseBroken { was_leased, seconds }),
-                Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
-                    none
-                }
-                Err(error) => Err(error.into()),
-            };
-        }
-        let before = file_lease(&share, &path);
-        let was_leased = before.is_ok_and(|(_, lease)| lease.state() != LeaseState::Broken);
-        match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
-        {
-            Ok(_) => Ok(LeaseBroken { was_leased, seconds: 0 }),
-            Err(FileError::Denied(Denial::Lease(denial))) if is_none(denial) => none,
-            Err(error) => Err(self.refused(&share, &path, error)),
-        }
     }
 
     /// Takes a snapshot; `progress` is told now and then how far it is.
@@ -269,22 +210,4 @@ impl Session {
         self.account.file().delete_snapshot(&ShareRef::new(share.name()).at(&name))?;
         Ok(Deleted { deleted: snapshot })
     }
-}
-
-/// The file as spelled on disk, and its lease.
-fn file_lease(
-    share: &Share,
-    path: &SharePath,
-) -> crate::file::service::Result<(SharePath, FileLease)> {
-    let found = share.lookup(path)?;
-    let lease = share.why(&found.path)?.into_iter().find_map(|standing| match standing {
-        Obstacle::Lease(lease) => Some(lease),
-        _ => None,
-    });
-    Ok((found.path, lease.unwrap_or_default()))
-}
-
-/// True if there was no lease to act on.
-fn is_none(denial: LeaseDenial) -> bool {
-    matches!(denial, LeaseDenial::LeaseNotPresentWithLeaseOperation(_))
 }

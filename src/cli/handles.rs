@@ -88,15 +88,16 @@ impl Handles {
 }
 
 fn row(handle: &HandleRow, accounts: &AccountNames) -> [String; 7] {
-    let mut path = accounts.file(&handle.account, &handle.share_name, &handle.path);
+    let hold = &handle.hold;
+    let mut path = accounts.file(&hold.account, &hold.share_name, &hold.path);
     if handle.delete_pending {
         path.push_str(" (delete pending)");
     }
     [
-        handle.handle.to_string(),
+        hold.handle.to_string(),
         path,
-        handle.access.clone(),
-        handle.share_mode.clone(),
+        hold.access.clone(),
+        hold.share_mode.clone(),
         handle.program.clone().unwrap_or_else(|| handle.client.clone()),
         handle.pid.to_string(),
         time::short(handle.seconds),

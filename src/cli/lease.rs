@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, object, refused};
 use super::out::{self, Output};
-use crate::api::{BreakLease, GetLease, LeaseBroken, LeaseShown};
+use crate::api::{BreakLease, GetLease, LeaseBroken, LeaseFields, LeaseShown};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
@@ -89,12 +89,9 @@ impl ShowLease {
         };
         self.output.show(&shown, || match &shown {
             LeaseShown::File(told) => {
-                let name = format!("{}:{}", told.share_name, told.path);
-                words(&name, &told.state, told.duration.as_ref(), told.id.as_ref())
+                words(&format!("{}:{}", told.share_name, told.path), &told.lease)
             }
-            LeaseShown::Object(told) => {
-                words(&told.object, &told.state, told.duration.as_ref(), told.id.as_ref())
-            }
+            LeaseShown::Object(told) => words(&told.object, &told.lease),
         })?;
         Ok(ExitCode::SUCCESS)
     }
@@ -126,7 +123,7 @@ impl Break {
     }
 }
 
-fn words(name: &str, state: &str, duration: Option<&String>, id: Option<&String>) -> String {
+fn words(name: &str, LeaseFields { state, duration, id, .. }: &LeaseFields) -> String {
     let mut text = format!("{name}: {state}");
     if let Some(duration) = duration {
         text = format!("{text}, {duration}");

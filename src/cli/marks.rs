@@ -10,7 +10,7 @@ use clap::Args;
 use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
-use crate::api::{self, Explanation, FileExplanation, GetWhy, HandleRow};
+use crate::api::{self, Explanation, FileExplanation, GetWhy, HandleRow, HoldRow};
 use crate::journal::json::EventRow;
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
@@ -143,6 +143,6 @@ fn who(program: Option<&str>, pid: u32, client: &str) -> String {
 /// An open in a line.
 fn describe(open: &HandleRow) -> String {
     let who = who(open.program.as_deref(), open.pid, &open.client);
-    let HandleRow { handle, access, share_mode, seconds, .. } = open;
+    let HandleRow { hold: HoldRow { handle, access, share_mode, .. }, seconds, .. } = open;
     format!("{who}, access {access}, share mode {share_mode}, handle {handle}, for {seconds} s")
 }

@@ -12,7 +12,7 @@ use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
 use crate::api::{
-    About, ConnectionInfo, KnownOperation, MountedAt, SOCKET_NAME, ServedAccount, Serving,
+    About, ConnectionInfo, KnownOperation, MountRow, SOCKET_NAME, ServedAccount, Serving,
 };
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
@@ -111,7 +111,7 @@ impl Serving for Host {
         SERVICES.iter().flat_map(of).chain(self.mounts.operations()).collect()
     }
 
-    fn mounts(&self) -> Vec<MountedAt> {
+    fn mounts(&self) -> Vec<MountRow> {
         self.mounts.list()
     }
 

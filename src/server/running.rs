@@ -20,7 +20,7 @@ use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::api::{
-    About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, MountedAt, Serving, Session,
+    About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, MountRow, Serving, Session,
 };
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
@@ -196,7 +196,7 @@ impl Server {
     }
 
     /// The mounts.
-    pub fn mounts(&self) -> Vec<MountedAt> {
+    pub fn mounts(&self) -> Vec<MountRow> {
         self.host.mounts.list()
     }
 

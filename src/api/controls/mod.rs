@@ -18,8 +18,8 @@ pub use calls::{
     TurnClock, WaitAtGate, Waiting, WaitingEntry, Went,
 };
 
+use super::address::{request_path, service_of};
 use super::failure::ApiFailure;
-use super::request_path::{request_path, service_of};
 use super::session::Session;
 use crate::bench::Controls;
 use crate::bench::controls::{
@@ -119,7 +119,7 @@ impl Session {
     }
 
     pub fn remove_gate(&self, RemoveGate { id }: RemoveGate) -> Result<Removed, ApiFailure> {
-        let removed = removed("gate", Some(id), self.controls().gates.remove(Some(id)))?;
+        let removed = removed("gate", id, self.controls().gates.remove(Some(id)))?;
         self.tell("gate-removed", Some(id), "");
         Ok(removed)
     }
@@ -180,7 +180,7 @@ impl Session {
     }
 
     pub fn remove_fault(&self, RemoveFault { id }: RemoveFault) -> Result<Removed, ApiFailure> {
-        let removed = removed("fault", Some(id), self.controls().faults.remove(Some(id)))?;
+        let removed = removed("fault", id, self.controls().faults.remove(Some(id)))?;
         self.tell("fault-removed", Some(id), "");
         Ok(removed)
     }
@@ -349,11 +349,8 @@ fn no_such(what: &str, id: u64) -> ApiFailure {
     ApiFailure::not_found(format!("there is no {what} {id}"))
 }
 
-fn removed(what: &str, id: Option<u64>, removed: usize) -> Result<Removed, ApiFailure> {
-    match id {
-        Some(id) if removed == 0 => Err(no_such(what, id)),
-        _ => Ok(Removed { removed }),
-    }
+fn removed(what: &str, id: u64, removed: usize) -> Result<Removed, ApiFailure> {
+    if removed > 0 { Ok(Removed { removed }) } else { Err(no_such(what, id)) }
 }
 
 fn millis(time: Duration) -> u64 {

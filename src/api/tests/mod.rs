@@ -16,21 +16,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::calls::CALL_THREADS;
-use super::controls::{GetGates, NewGate, WaitAtGate};
-use super::files::{
-    CloseHandles, Explanation, GetConnection, GetHandles, GetStatus, GetWhy, Undelete,
+use super::{
+    About, AnswerLines, ApiClient, ApiServer, BreakLease, ClientError, CloseHandles,
+    ConnectionInfo, CreateShare, CreateSnapshot, DeleteSnapshot, Explanation, GetConnection,
+    GetGates, GetHandles, GetHolds, GetLocks, GetShares, GetSnapshots, GetStatus, GetWhy,
+    HoldOptions, HoldRow, KnownOperation, LockWanted, MountRow, NewGate, RefusalKind, RunStarted,
+    SOCKET_NAME, ServedAccount, Serving, StartRun, Undelete, Unmount, WaitAtGate,
 };
-use super::held::GetLocks;
-use super::hold::{HoldOptions, LockWanted};
-use super::holds::GetHolds;
-use super::leases::BreakLease;
-use super::owner::{RunStarted, StartRun, Unmount};
-use super::refusal::RefusalKind;
-use super::rows::{ConnectionInfo, HoldRow};
-use super::serving::{About, KnownOperation, MountedAt, ServedAccount, Serving};
-use super::shares::{CreateShare, CreateSnapshot, DeleteSnapshot, GetShares, GetSnapshots};
-use super::socket::SOCKET_NAME;
-use super::{AnswerLines, ApiClient, ApiServer, ClientError};
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
 use crate::clock::SystemClock;
@@ -121,7 +113,7 @@ impl Serving for Fake {
     fn operations(&self) -> Vec<KnownOperation> {
         vec![KnownOperation { service: ServiceKind::Blob, name: "Put Blob", can_stop: true }]
     }
-    fn mounts(&self) -> Vec<MountedAt> {
+    fn mounts(&self) -> Vec<MountRow> {
         Vec::new()
     }
     fn start_run(&self, run: u64, pid: u32, _: ShareMode, _: Option<&Path>) -> Result<(), String> {
@@ -324,7 +316,7 @@ fn a_hold_lasts_as_long_as_its_connection() {
     let message = refused.message;
     assert!(refused.kind.is_busy() && message.contains("latchfs hold (pid"), "{message}");
     let holder = refused.holder.unwrap();
-    assert_eq!((holder.handle, holder.pid), (held.handle, std::process::id()));
+    assert_eq!((holder.hold.handle, holder.pid), (held.handle, std::process::id()));
     drop(first);
     setup.wait_for(|fake| fake.share.files_in_use() == 0);
     setup.hold(Access::R, ShareMode::RWD).unwrap();
@@ -384,7 +376,7 @@ fn handles_are_listed_closed_by_force_and_told_of_by_why() {
     let (held, _holder) = setup.hold(Access::D, ShareMode::R).unwrap();
     let handles = client.ask(&all_handles()).unwrap().handles;
     assert_eq!(handles.len(), 1);
-    assert_eq!((handles[0].handle, handles[0].path.as_str()), (held.handle, "/a.txt"));
+    assert_eq!((handles[0].hold.handle, handles[0].hold.path.as_str()), (held.handle, "/a.txt"));
     let told = || match client.ask(&why("file:docs/A.TXT")).unwrap() {
         Explanation::File(told) => told,
         Explanation::Object(other) => panic!("{other:?}"),

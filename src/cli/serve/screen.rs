@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use crate::api::MountedAt;
+use crate::api::MountRow;
 use crate::cli::out::Paint;
 use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
@@ -12,7 +12,7 @@ use crate::server::Server;
 /// The content of the screen.
 pub struct Screen<'a> {
     /// The mounts.
-    pub mounts: &'a [MountedAt],
+    pub mounts: &'a [MountRow],
     /// A share, for a first try without a mount.
     pub share: &'a str,
     /// The control socket.
@@ -40,7 +40,7 @@ impl Screen<'_> {
     pub fn text(&self, paint: Paint) -> String {
         let mut lines = vec![paint.bold(&format!("latchfs {}", env!("CARGO_PKG_VERSION")))];
         lines.push(String::new());
-        for MountedAt { account, share, path } in self.mounts {
+        for MountRow { account, share, path } in self.mounts {
             let path = path.display().to_string();
             let share = match self.accounts {
                 [_, _, ..] => format!("{account}/{share}"),
@@ -89,7 +89,7 @@ impl Screen<'_> {
         let curl =
             self.ca_file.map_or("curl".to_owned(), |ca| format!("curl --cacert {}", quoted(ca)));
         let mut lines = Vec::new();
-        if let Some(MountedAt { path: mount, .. }) = self.mounts.first() {
+        if let Some(MountRow { path: mount, .. }) = self.mounts.first() {
             let here = env::current_dir().unwrap_or_default();
             let file = match mount.strip_prefix(&here) {
                 Ok(below) => {
@@ -178,7 +178,7 @@ mod tests {
         assert!(hidden.contains("/?token=TOKEN (") && !hidden.contains("secret"), "{hidden}");
     }
 
-    fn screen(paint: Paint, mounts: &[MountedAt]) -> String {
+    fn screen(paint: Paint, mounts: &[MountRow]) -> String {
         let notes = ["one thing".to_owned()];
         let (control, data) = (Path::new("/data/.latchfs/control.sock"), "/data");
         let (share, end) = ("docs", "The end.");
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_screen_is_plain_without_colours_and_has_something_to_paste() {
         let (account, share) = ("devstoreaccount1".to_owned(), "docs".to_owned());
-        let mounts = [MountedAt { account, share, path: "/mnt/my docs".into() }];
+        let mounts = [MountRow { account, share, path: "/mnt/my docs".into() }];
         let text = screen(Paint::NONE, &mounts);
         assert!(!text.contains('\x1b'));
         assert!(text.contains("  Mount     /mnt/my docs (share 'docs')\n"), "{text}");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use crate::api::{KnownOperation, MountedAt};
+use crate::api::{KnownOperation, MountRow};
 use crate::file::rules::ShareMode;
 use crate::server::Accounts;
 use crate::server::error::StartError;
@@ -38,7 +38,7 @@ impl Mounts {
     }
 
     /// The mounts: none.
-    pub fn list(&self) -> Vec<MountedAt> {
+    pub fn list(&self) -> Vec<MountRow> {
         Vec::new()
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::api::{KnownOperation, MountedAt, SOCKET_NAME};
+use crate::api::{KnownOperation, MountRow, SOCKET_NAME};
 use crate::file::mount::{
     Mount, MountCall, MountControls, MountError, MountOptions, OnEnd, SpaceSource,
 };
@@ -83,8 +83,8 @@ impl Mounts {
     }
 
     /// The mounts.
-    pub fn list(&self) -> Vec<MountedAt> {
-        let row = |(account, mount): &(String, Mount)| MountedAt {
+    pub fn list(&self) -> Vec<MountRow> {
+        let row = |(account, mount): &(String, Mount)| MountRow {
             account: account.clone(),
             share: mount.share().name().to_string(),
             path: mount.path().to_owned(),
