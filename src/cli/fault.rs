@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::locate::{Socket, ask};
-use super::matching::{Matching, show_added, show_removed, words_of};
+use super::matching::{Matching, remove, show_added, words_of};
 use super::out::Output;
 use super::time::duration;
 use crate::api::{
@@ -215,14 +215,7 @@ fn row(fault: &FaultEntry) -> [String; 6] {
 
 impl RemoveFault {
     fn run(&self) -> Result<ExitCode> {
-        if self.fault.is_none() && !self.all {
-            bail!("name a fault, or --all");
-        }
-        let control = self.server.find()?;
-        let removed = match self.fault {
-            Some(id) => ask(&control, &RemoveOne { id })?,
-            None => ask(&control, &RemoveAll {})?,
-        };
-        show_removed(&removed, self.output)
+        let (one, all) = (self.fault.map(|id| RemoveOne { id }), self.all.then_some(RemoveAll {}));
+        remove("fault", one, all, &self.server, self.output)
     }
 }

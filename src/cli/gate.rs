@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::EXIT_DIFFERENT;
 use super::locate::{Socket, ask};
-use super::matching::{Matching, show_added, show_removed, words_of};
+use super::matching::{Matching, remove, show_added, words_of};
 use super::out::{self, Output};
 use super::time::duration;
 use crate::api::{
@@ -253,14 +253,7 @@ impl Release {
 
 impl RemoveGate {
     fn run(&self) -> Result<ExitCode> {
-        if self.gate.is_none() && !self.all {
-            bail!("name a gate, or --all");
-        }
-        let control = self.server.find()?;
-        let removed = match self.gate {
-            Some(id) => ask(&control, &RemoveOne { id })?,
-            None => ask(&control, &RemoveAll {})?,
-        };
-        show_removed(&removed, self.output)
+        let (one, all) = (self.gate.map(|id| RemoveOne { id }), self.all.then_some(RemoveAll {}));
+        remove("gate", one, all, &self.server, self.output)
     }
 }

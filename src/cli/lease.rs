@@ -7,9 +7,9 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Where, object, refused};
+use super::locate::{Where, answered, object, refused};
 use super::out::{self, Output};
-use crate::api::{BreakLease, GetLease, LeaseBroken, LeaseFields, LeaseShown};
+use crate::api::{BreakLease, Call, GetLease, LeaseBroken, LeaseFields, LeaseShown};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
@@ -77,23 +77,13 @@ impl LeaseCommand {
 impl ShowLease {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
-        let shown = if let Some(object) = path.and_then(object) {
-            self.server.of.ask(&GetLease { object: object.to_string() })
-        } else {
-            let target = self.server.target_or_share(path)?;
-            target.ask(&GetLease { object: target.object() })
-        };
-        let shown = match shown {
-            Ok(shown) => shown,
-            Err(error) => return refused(name(path), error),
-        };
-        self.output.show(&shown, || match &shown {
+        let shown = asked(path, &self.server, |object| GetLease { object })?;
+        answered(shown, name(path), self.output, |shown| match shown {
             LeaseShown::File(told) => {
                 words(&format!("{}:{}", told.share_name, told.path), &told.lease)
             }
             LeaseShown::Object(told) => words(&told.object, &told.lease),
-        })?;
-        Ok(ExitCode::SUCCESS)
+        })
     }
 }
 
@@ -101,12 +91,7 @@ impl Break {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
         let period = self.period;
-        let broken = if let Some(object) = path.and_then(object) {
-            self.server.of.ask(&BreakLease { object: object.to_string(), period })
-        } else {
-            let target = self.server.target_or_share(path)?;
-            target.ask(&BreakLease { object: target.object(), period })
-        };
+        let broken = asked(path, &self.server, |object| BreakLease { object, period })?;
         let broken @ LeaseBroken { was_leased, seconds } = match broken {
             Ok(broken) => broken,
             Err(error) => return refused(name(path), error),
@@ -121,6 +106,19 @@ impl Break {
         out::complain(&format!("{} is not leased", name(path)), None);
         Ok(ExitCode::from(EXIT_DIFFERENT))
     }
+}
+
+/// The answer to a call about an object, or about the share that a path means.
+fn asked<C: Call>(
+    path: Option<&Path>,
+    server: &Where,
+    call: impl FnOnce(String) -> C,
+) -> Result<Result<C::Answer>> {
+    if let Some(object) = path.and_then(object) {
+        return Ok(server.of.ask(&call(object.to_string())));
+    }
+    let target = server.target_or_share(path)?;
+    Ok(target.ask(&call(target.object())))
 }
 
 fn words(name: &str, LeaseFields { state, duration, id, .. }: &LeaseFields) -> String {

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use serde::Serialize;
 
 use super::out::Output;
 use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
@@ -422,4 +423,20 @@ pub fn refused(what: impl fmt::Display, error: anyhow::Error) -> Result<ExitCode
     let Some(ClientError::Refused(refused)) = error.downcast_ref() else { return Err(error) };
     out::complain(&format!("{what}: {}", refused.message), Some(refused));
     Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))
+}
+
+/// Shows an answer, or says that `name` was refused.
+pub fn answered<T: Serialize>(
+    asked: Result<T>,
+    name: impl fmt::Display,
+    output: Output,
+    words: impl FnOnce(&T) -> String,
+) -> Result<ExitCode> {
+    match asked {
+        Ok(answer) => {
+            output.show(&answer, || words(&answer))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => refused(name, error),
+    }
 }

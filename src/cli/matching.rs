@@ -3,12 +3,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 
+use super::locate::{Socket, ask};
 use super::out::Output;
-use crate::api::{Removed, Requests};
+use crate::api::{Call, Removed, Requests};
 
 /// Which requests are meant.
 #[derive(Debug, Clone, Args)]
@@ -75,8 +76,19 @@ pub fn show_added(id: u64, kind: &str, output: Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes how many gates or faults were removed.
-pub fn show_removed(removed: &Removed, output: Output) -> Result<ExitCode> {
-    output.show(removed, String::new)?;
+/// Removes one gate or fault, or all.
+pub fn remove(
+    kind: &str,
+    one: Option<impl Call<Answer = Removed>>,
+    all: Option<impl Call<Answer = Removed>>,
+    server: &Socket,
+    output: Output,
+) -> Result<ExitCode> {
+    let removed = match (one, all) {
+        (Some(one), _) => ask(&server.find()?, &one)?,
+        (None, Some(all)) => ask(&server.find()?, &all)?,
+        (None, None) => bail!("name a {kind}, or --all"),
+    };
+    output.show(&removed, String::new)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
-use super::locate::{AccountOf, refused};
+use super::locate::{AccountOf, answered};
 use super::out::Output;
 use crate::api::{self, ClientError, GetShares, ShareEntry, ShareList};
 use crate::file::service::ShareDenial;
@@ -95,13 +94,15 @@ impl Shares {
             SharesSubcommand::Create(create) => {
                 let (name, quota_gib) = (create.name.clone(), create.quota);
                 let made = create.server.ask(&api::CreateShare { name, quota_gib });
-                ended(made, &create.name, create.output)
+                let name = format!("share {}", create.name);
+                answered(made, name, create.output, |_| String::new())
             }
             SharesSubcommand::Delete(delete) => {
                 let (name, snapshots) = (delete.name.clone(), delete.snapshots);
                 let wanted = api::DeleteShare { name, snapshots };
                 let deleted = delete.server.for_deletion().ask(&wanted).map_err(with_hint);
-                ended(deleted, &delete.name, delete.output)
+                let name = format!("share {}", delete.name);
+                answered(deleted, name, delete.output, |_| String::new())
             }
         }
     }
@@ -148,14 +149,4 @@ fn with_hint(mut error: anyhow::Error) -> anyhow::Error {
         refused.message.push_str(" --snapshots deletes them too.");
     }
     error
-}
-
-fn ended(done: Result<impl Serialize>, name: &str, output: Output) -> Result<ExitCode> {
-    match done {
-        Ok(done) => {
-            output.show(&done, String::new)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) => refused(format!("share {name}"), error),
-    }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 
-use super::locate::{LocatedFile, Where, refused};
+use super::locate::{LocatedFile, Where, answered, refused};
 use super::out::Output;
 use super::progress::Moving;
 use crate::api::{self, ClientError, GetSnapshots, SnapshotProgress, SnapshotTaken};
@@ -97,13 +97,8 @@ impl CreateSnapshot {
         let moving = Moving::new("Taking a snapshot");
         let taken = take(&target, &moving);
         drop(moving);
-        match taken {
-            Ok(taken) => {
-                self.common.output.show(&taken, || format!("{}\n", taken.snapshot))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Err(error) => refused("snapshot", error.into()),
-        }
+        let taken = taken.map_err(Into::into);
+        answered(taken, "snapshot", self.common.output, |taken| format!("{}\n", taken.snapshot))
     }
 }
 
@@ -142,12 +137,7 @@ impl DeleteSnapshot {
     fn run(&self) -> Result<ExitCode> {
         let target = self.common.target()?;
         let (snapshot, share) = (self.timestamp.clone(), target.share_name.clone());
-        match target.ask(&api::DeleteSnapshot { snapshot, share }) {
-            Ok(deleted) => {
-                self.common.output.show(&deleted, String::new)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Err(error) => refused(&self.timestamp, error),
-        }
+        let deleted = target.ask(&api::DeleteSnapshot { snapshot, share });
+        answered(deleted, &self.timestamp, self.common.output, |_| String::new())
     }
 }
