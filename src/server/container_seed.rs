@@ -13,7 +13,9 @@ use super::error::StartError;
 use super::options::FillProgress;
 use crate::blob::rules::name::{check_blob, check_container};
 use crate::blob::rules::{BlobOperation, BlobType};
-use crate::blob::service::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
+use crate::blob::service::{
+    AccessConditions, BlobAt, BlobService, BodyRole, Content, ContentPlan, NewBlob,
+};
 use crate::clock::TimeSource;
 use crate::file::service::shares::{CloneProgress, Control};
 use crate::rules::{Caller, Client, Context, Owner};
@@ -120,8 +122,8 @@ impl Filling<'_, '_> {
         admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;
         let length = file.metadata().map_err(|why| about(path, &why))?.len();
-        let shape = BodyShape { length: Some(length), part: None, md5: true };
-        let mut body = self.service.begin_body(at, shape).map_err(|error| error.to_string())?;
+        let plan = ContentPlan { length: Some(length), role: BodyRole::Whole, md5: true };
+        let mut body = self.service.begin_body(plan).map_err(|error| error.to_string())?;
         let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(length).unwrap_or(PIECE_BYTES))];
         let mut left = length;
         while left > 0 {

@@ -18,7 +18,7 @@ use super::BlobCall;
 use super::headers::md5_text;
 use crate::blob::rules::BlobOperation;
 use crate::blob::service::{
-    AccessConditions, Admitted, BlobAt, BlobService, BodyShape, Content, ContentError,
+    AccessConditions, BlobAt, BlobService, BodyRole, Content, ContentError, ContentPlan,
     ContentWriter, DbError,
 };
 use crate::http::checksum::{
@@ -200,13 +200,13 @@ impl BlobCall<'_> {
             let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
             let parameters = parameters()?;
             let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked))?;
-            Ok((engine, at, asked, parameters, admitted))
+            self.told(engine.check(self.cx(), operation, &at, &asked))?;
+            Ok((engine, at, asked, parameters))
         }
         .await;
-        let (engine, at, asked, parameters, admitted) = self.drained(&mut body, prepared).await?;
+        let (engine, at, asked, parameters) = self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let body = self.receive(body, Some(admitted), &at, max).await?;
+        let body = self.receive(body, BodyRole::Part, max).await?;
         Ok(ReceivedPart { engine, at, asked, parameters, body })
     }
 
@@ -218,23 +218,22 @@ impl BlobCall<'_> {
         Ok(())
     }
 
-    /// Receives a body into the store: `part` of a blob, or all of one. Then its MD5 is needed in
-    /// any case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
+    /// Receives a body into the store. The MD5 of a whole blob is needed in any case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
     /// body. It goes before `Content-MD5`.
     pub(super) async fn receive(
         &self,
         body: impl Into<Arriving>,
-        part: Option<Admitted>,
-        at: &BlobAt,
+        role: BodyRole,
         max: u64,
     ) -> Result<ReceivedBody, Refusal> {
         let body = body.into();
         let begun = async {
-            let sent = self.sums_of_content(part.is_none())?;
+            let whole = role == BodyRole::Whole;
+            let sent = self.sums_of_content(whole)?;
             let engine = self.engine()?;
-            let (whole, length) = (part.is_none(), self.announced()?);
-            let shape = BodyShape { length, part, md5: whole || sent.md5.is_some() };
-            let writer = self.begin(&engine, at, shape).await?;
+            let md5 = whole || sent.md5.is_some();
+            let plan = ContentPlan { length: self.announced()?, role, md5 };
+            let writer = self.begin(&engine, plan).await?;
             Ok((sent, writer))
         };
         let (sent, writer) = match begun.await {
@@ -266,14 +265,13 @@ impl BlobCall<'_> {
     pub(super) async fn begin(
         &self,
         engine: &Arc<BlobService>,
-        at: &BlobAt,
-        shape: BodyShape,
+        plan: ContentPlan,
     ) -> Result<ContentWriter, Refusal> {
-        if shape.is_kept_in_memory() {
-            return self.told(engine.begin_body(at, shape));
+        if plan.is_kept_in_memory() {
+            return self.told(engine.begin_body(plan));
         }
-        let (engine, at) = (Arc::clone(engine), at.clone());
-        let begin = move || engine.begin_body(&at, shape);
+        let engine = Arc::clone(engine);
+        let begin = move || engine.begin_body(plan);
         match tokio::task::spawn_blocking(begin).await {
             Ok(writer) => self.told(writer),
             Err(panicked) => Err(Refusal::internal(panicked)),

@@ -24,9 +24,9 @@ use crate::blob::rules::append::APPEND_MAX;
 use crate::blob::rules::name::ROOT;
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
 use crate::blob::service::{
-    AccessConditions, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError,
-    ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange, PutPages,
-    SourceAsked,
+    AccessConditions, BlobAt, BlobContent, BlobResult, BodyRole, Content, ContentError,
+    ContentPlan, ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange,
+    PutPages, SourceAsked,
 };
 use crate::http::auth::{
     AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
@@ -312,10 +312,10 @@ impl BlobCall<'_> {
             return Err(too_large(max));
         }
         let engine = self.engine()?;
-        let admitted = self.told(engine.check(self.cx(), operation, to, asked))?;
+        self.told(engine.check(self.cx(), operation, to, asked))?;
         let md5 = self.headers.contains_key(SOURCE_MD5);
-        let shape = BodyShape { length: Some(length), part: part.then_some(admitted), md5 };
-        self.begin(&engine, to, shape).await
+        let role = if part { BodyRole::Part } else { BodyRole::Whole };
+        self.begin(&engine, ContentPlan { length: Some(length), role, md5 }).await
     }
 
     /// Reads a source of this server into the store of the destination.

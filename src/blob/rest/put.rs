@@ -10,7 +10,7 @@ use super::body::Arriving;
 use super::headers::md5_text;
 use crate::blob::rules::pages::is_length;
 use crate::blob::rules::{BlobOperation, BlobType};
-use crate::blob::service::{Content, INLINE_MAX};
+use crate::blob::service::{BodyRole, Content, INLINE_MAX};
 use crate::http::checksum::crc64_text;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -58,7 +58,7 @@ impl BlobCall<'_> {
         if !unasked && let Err(refused) = ask() {
             return self.drained(&mut Some(body.rest), Err(refused)).await;
         }
-        let received = match self.receive(body, None, &at, PUT_MAX).await {
+        let received = match self.receive(body, BodyRole::Whole, PUT_MAX).await {
             Ok(received) => received,
             Err(refusal) if unasked => {
                 // The rules' refusal goes before that of the body.

@@ -62,7 +62,7 @@ pub use list::{
     BlobListItem, FoundBlob, FoundPage, ListPage, ListPosition, ListQuery, ListedState,
 };
 pub use pages::{PageChange, PageQuery, Paged, PutPages};
-pub use put::{Admitted, BodyShape, NewBlob, WrittenBlob};
+pub use put::{NewBlob, WrittenBlob};
 pub use read::{Blob, BlobContent, OpenedBlob};
 pub(crate) use replace::BlobsPart;
 pub use retention::Retention;
@@ -70,7 +70,8 @@ pub use states::{DeleteBlob, DeletedBlob};
 
 // What front ends write bodies to and read them from.
 pub use crate::blob::store::{
-    Content, ContentError, ContentReader, ContentWriter, INLINE_MAX, Retained, StateKey,
+    BodyRole, Content, ContentError, ContentPlan, ContentReader, ContentWriter, INLINE_MAX,
+    Retained, StateKey,
 };
 pub use crate::db::{DbError, SyncMode};
 

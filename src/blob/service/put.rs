@@ -13,8 +13,7 @@ use crate::blob::rules::{
     BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties, Encryption,
     pages,
 };
-use crate::blob::store as blob;
-use crate::blob::store::{ContainerId, ContentPlan, INLINE_MAX, StateKey};
+use crate::blob::store::{ContentPlan, StateKey};
 use crate::db::DbService as _;
 use crate::rules::{Context, Etag, Timestamp};
 
@@ -89,31 +88,6 @@ impl NewBlob {
     }
 }
 
-/// A write that the rules admitted before its body was received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Admitted {
-    container: ContainerId,
-}
-
-/// The body of a write, before it is received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BodyShape {
-    /// Its length, `None` if it is not known before its end.
-    pub length: Option<u64>,
-    /// The write of which it is a part: a block, pages or an appended block. `None` for the whole
-    /// of a blob.
-    pub part: Option<Admitted>,
-    /// Whether its MD5 is needed.
-    pub md5: bool,
-}
-
-impl BodyShape {
-    /// Whether it needs no place on the disk, at least until more of it has come.
-    pub fn is_kept_in_memory(self) -> bool {
-        self.length.is_none_or(|length| self.part.is_none() && length <= INLINE_MAX)
-    }
-}
-
 impl BlobService {
     /// Asks the rules about a write before its body is received, so that a refusal costs no upload.
     pub fn check(
@@ -122,20 +96,12 @@ impl BlobService {
         operation: BlobOperation,
         at: &BlobAt,
         asked: &AccessConditions,
-    ) -> BlobResult<Admitted> {
-        self.look(cx, |look| {
-            let place = look.admitted(operation, at, asked)?;
-            Ok(Admitted { container: place.container })
-        })
+    ) -> BlobResult<()> {
+        self.look(cx, |look| look.admitted(operation, at, asked).map(drop))
     }
 
-    /// A place for the body of a write to `at`.
-    pub fn begin_body(&self, at: &BlobAt, shape: BodyShape) -> BlobResult<ContentWriter> {
-        let place = match shape.part {
-            Some(admitted) => blob::BodyRole::PartOf(admitted.container, &at.name),
-            None => blob::BodyRole::Whole,
-        };
-        let plan = ContentPlan { length: shape.length, place, md5: shape.md5 };
+    /// A place for the body of a write.
+    pub fn begin_body(&self, plan: ContentPlan) -> BlobResult<ContentWriter> {
         Ok(self.store.content(plan)?)
     }
 

@@ -364,7 +364,6 @@ impl WriteTx<'_> {
     pub fn drop_blocks(&self, container: ContainerId, name: &str) -> Result<(), DbError> {
         if let Some((upload, _)) = self.upload(container, name)? {
             remove::upload(self.conn, &mut self.effects(), upload)?;
-            self.effects().replaced.push((container, name.to_owned()));
         }
         Ok(())
     }

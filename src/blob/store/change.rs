@@ -125,9 +125,7 @@ impl WriteTx<'_> {
         {
             remove::state(self.conn, &mut self.effects(), standing.id)?;
         }
-        self.rekey_row(id, key, &encode(record)?, retained)?;
-        self.effects().replaced.push((container, name));
-        Ok(())
+        self.rekey_row(id, key, &encode(record)?, retained)
     }
 
     fn rekey_row(
@@ -270,7 +268,6 @@ impl WriteTx<'_> {
                          WHERE id = ?1",
                     )?
                     .execute(params![standing.id.0, signed(length), record, inline])?;
-                self.effects().replaced.push((container, name.to_owned()));
                 return Ok(standing.id);
             }
             remove::state(self.conn, &mut self.effects(), standing.id)?;

@@ -1,42 +1,59 @@
-//! Takes a body: hashes it and writes it to its place, a piece at a time, with bounded memory.
-//! Where the place is, is decided in [`super::places`]; a commit decides that the bytes are used.
+//! Takes a body: finds its place, hashes it and writes it, a piece at a time, with bounded memory. A
+//! commit decides that the bytes are used.
+//!
+//! A short body is in its row, a longer one in a segment that many bodies share, a long one in a
+//! file of its own. Each body in a file gets a range that no other body is written to.
 
 use std::fs::File;
 use std::io::IoSlice;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use md5::{Digest as _, Md5};
+use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 use rustix::io::{Errno, pwritev, retry_on_intr};
 
-use super::files::OpenFile;
-use super::janitor::Chore;
-use super::places::{self, SHARED_MAX};
+use super::files::{Files, OpenFile};
 use super::shared::Shared;
-use super::types::ContainerId;
+use super::types::ContentId;
 use crate::db::DbError;
+use crate::sync::front_end::assert_may_block;
 
 /// Bodies up to this size live in the row.
 pub const INLINE_MAX: u64 = 16 << 10;
+/// Bodies up to this size share segments.
+const SHARED_MAX: u64 = 1 << 20;
+/// A segment is full at this size. It is removed when nothing in it is in use, so it is small.
+const SEGMENT_MAX: u64 = 32 << 20;
+/// A segment takes space from the file system in pieces of this size.
+const PIECE: u64 = 4 << 20;
 
 /// What is known of a body before it comes.
 #[derive(Clone, Copy, Debug)]
-pub struct ContentPlan<'a> {
+pub struct ContentPlan {
     /// `Content-Length`, where there is one.
     pub length: Option<u64>,
     /// What the body will be.
-    pub place: BodyRole<'a>,
+    pub role: BodyRole,
     /// Compute the MD5. The CRC-64 is always computed.
     pub md5: bool,
 }
 
+impl ContentPlan {
+    /// Whether the body needs no place on the disk, at least until more of it has come.
+    pub fn is_kept_in_memory(self) -> bool {
+        let in_row = |length| self.role == BodyRole::Whole && length <= INLINE_MAX;
+        self.length.is_none_or(in_row)
+    }
+}
+
 /// What a body will be.
-#[derive(Clone, Copy, Debug)]
-pub enum BodyRole<'a> {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BodyRole {
     /// The whole content of a blob.
     Whole,
-    /// A block, an append or pages: parts of one blob share a file.
-    PartOf(ContainerId, &'a str),
+    /// A block, an append or pages. Never in the row. Blobs that are written in parts live long, so
+    /// their parts do not share segments with whole blobs, which would stay as long.
+    Part,
 }
 
 /// Why a body was not taken.
@@ -53,45 +70,22 @@ pub enum ContentError {
 pub struct ContentWriter {
     shared: Arc<Shared>,
     declared: Option<u64>,
-    part_of: Option<(ContainerId, String)>,
+    role: BodyRole,
     received: u64,
     target: Target,
-    claim: Option<Arc<PartClaim>>,
     md5: Option<Md5>,
     crc64: crc64fast_nvme::Digest,
 }
 
 enum Target {
     Memory(Vec<u8>),
-    File(places::Place),
+    File(Place),
 }
 
-/// The claim of a body to bytes in the file of a blob's parts. If it is dropped and the body is not
-/// used, the next parts of the blob get another file: so this one goes away with the parts in it
-/// that are used, and at once if there are none.
-pub(super) struct PartClaim {
-    shared: Arc<Shared>,
-    blob: (ContainerId, String),
-    used: AtomicBool,
-}
-
-impl PartClaim {
-    /// A row refers to the bytes now.
-    pub(super) fn mark_used(&self) {
-        self.used.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for PartClaim {
-    fn drop(&mut self) {
-        if self.used.load(Ordering::Acquire) {
-            return;
-        }
-        let (container, name) = std::mem::replace(&mut self.blob, (ContainerId(0), String::new()));
-        if let Some(parts) = self.shared.places.forget_parts(container, name) {
-            self.shared.chores.add(Chore::Close(parts));
-        }
-    }
+/// The place of a body: the bytes of the file from `offset` are its own.
+struct Place {
+    file: Arc<OpenFile>,
+    offset: u64,
 }
 
 /// Bytes that are written and not yet referred to. When the last copy of this value is dropped
@@ -104,7 +98,6 @@ pub struct Content {
     pub(super) bytes: Bytes,
     /// The bytes are on the disk, and the name of their file.
     pub(super) synced: bool,
-    claim: Option<Arc<PartClaim>>,
 }
 
 #[derive(Clone)]
@@ -116,24 +109,18 @@ pub(super) enum Bytes {
 
 impl ContentWriter {
     /// Finds a place. If the disk has no room for a body of known length, that is known now.
-    pub(super) fn begin(shared: Arc<Shared>, plan: &ContentPlan<'_>) -> Result<Self, DbError> {
-        let part_of = match plan.place {
-            BodyRole::Whole => None,
-            BodyRole::PartOf(container, name) => Some((container, name.to_owned())),
-        };
+    pub(super) fn begin(shared: Arc<Shared>, plan: &ContentPlan) -> Result<Self, DbError> {
         let target = match plan.length {
             // A body of unknown length stays in memory until it is too long for that.
             None => Target::Memory(Vec::new()),
-            Some(length) => find_place(&shared, part_of.as_ref(), length)?,
+            Some(length) => shared.segments.find_place(plan.role, length)?,
         };
-        let claim = claim(&shared, part_of.as_ref(), &target);
         Ok(Self {
             shared,
             declared: plan.length,
-            part_of,
+            role: plan.role,
             received: 0,
             target,
-            claim,
             md5: plan.md5.then(Md5::new),
             crc64: crc64fast_nvme::Digest::new(),
         })
@@ -174,7 +161,7 @@ impl ContentWriter {
                 self.received = received;
                 return Ok(());
             }
-            let place = self.shared.places.alone(None)?;
+            let place = Place { file: self.shared.files.create()?, offset: 0 };
             write_at(&place, 0, &[memory])?;
             self.target = Target::File(place);
         }
@@ -197,7 +184,7 @@ impl ContentWriter {
             return Some(Err(ContentError::Length { declared, received: self.received }));
         }
         let written = match &self.target {
-            Target::Memory(memory) => memory.is_empty() || self.part_of.is_none(),
+            Target::Memory(memory) => memory.is_empty() || self.role == BodyRole::Whole,
             Target::File(place) => place.file.try_written(),
         };
         written.then(|| Ok(self.content(false)))
@@ -209,11 +196,8 @@ impl ContentWriter {
         if let Some(declared) = self.declared.filter(|declared| self.received != *declared) {
             return Err(ContentError::Length { declared, received: self.received });
         }
-        if let (Target::Memory(memory), Some(_)) = (&self.target, &self.part_of)
-            && !memory.is_empty()
-        {
-            let target = find_place(&self.shared, self.part_of.as_ref(), self.received)?;
-            self.claim = claim(&self.shared, self.part_of.as_ref(), &target);
+        if let (Target::Memory(memory), BodyRole::Part) = (&self.target, self.role) {
+            let target = self.shared.segments.find_place(self.role, self.received)?;
             if let Target::File(place) = &target {
                 write_at(place, 0, &[memory])?;
             }
@@ -238,45 +222,15 @@ impl ContentWriter {
             crc64: self.crc64.sum64(),
             bytes,
             synced,
-            claim: self.claim.take(),
         }
     }
-}
-
-fn find_place(
-    shared: &Shared,
-    part_of: Option<&(ContainerId, String)>,
-    length: u64,
-) -> Result<Target, DbError> {
-    let places = &shared.places;
-    let place = match part_of {
-        _ if length == 0 => return Ok(Target::Memory(Vec::new())),
-        Some((container, name)) => places.part_of(*container, name, length)?,
-        None if length <= INLINE_MAX => {
-            let capacity = usize::try_from(length).unwrap_or(0);
-            return Ok(Target::Memory(Vec::with_capacity(capacity)));
-        }
-        None if length <= SHARED_MAX => places.shared(length)?,
-        None => places.alone(Some(length))?,
-    };
-    Ok(Target::File(place))
-}
-
-fn claim(
-    shared: &Arc<Shared>,
-    part_of: Option<&(ContainerId, String)>,
-    target: &Target,
-) -> Option<Arc<PartClaim>> {
-    let Target::File(places::Place { among_parts: true, .. }) = target else { return None };
-    let (shared, blob) = (Arc::clone(shared), part_of?.clone());
-    Some(Arc::new(PartClaim { shared, blob, used: AtomicBool::new(false) }))
 }
 
 fn length_of(pieces: &[impl AsRef<[u8]>]) -> u64 {
     pieces.iter().map(|bytes| bytes.as_ref().len() as u64).sum()
 }
 
-fn write_at(place: &places::Place, at: u64, pieces: &[impl AsRef<[u8]>]) -> Result<(), DbError> {
+fn write_at(place: &Place, at: u64, pieces: &[impl AsRef<[u8]>]) -> Result<(), DbError> {
     let written = write_all_at(&place.file.file, place.offset + at, pieces);
     written.map_err(|errno| DbError::from_errno("write", &place.file.path(), errno))
 }
@@ -297,6 +251,118 @@ fn write_all_at(file: &File, mut at: u64, pieces: &[impl AsRef<[u8]>]) -> Result
     Ok(())
 }
 
+/// The segments that take bodies now: one for whole blobs, one for parts.
+pub(super) struct Segments {
+    files: Arc<Files>,
+    /// Locked while a file is made.
+    open: [Mutex<Option<Segment>>; 2],
+}
+
+/// A file that is filled from its beginning.
+struct Segment {
+    file: Arc<OpenFile>,
+    used: u64,
+    /// The file has space up to here.
+    prepared: u64,
+}
+
+impl Segments {
+    pub(super) fn new(files: Arc<Files>) -> Self {
+        Self { files, open: Default::default() }
+    }
+
+    fn find_place(&self, role: BodyRole, length: u64) -> Result<Target, DbError> {
+        if length == 0 || (role == BodyRole::Whole && length <= INLINE_MAX) {
+            return Ok(Target::Memory(Vec::with_capacity(usize::try_from(length).unwrap_or(0))));
+        }
+        if length <= SHARED_MAX {
+            return self.share(role, length).map(Target::File);
+        }
+        // Takes no space before bytes come: a client that only promises bytes must not fill the
+        // disk.
+        self.files.check_room(length)?;
+        let file = self.files.create()?;
+        set_length(&file, length)?;
+        Ok(Target::File(Place { file, offset: 0 }))
+    }
+
+    /// A place in a segment.
+    fn share(&self, role: BodyRole, length: u64) -> Result<Place, DbError> {
+        assert_may_block("the segment");
+        let mut slot = lock(&self.open[usize::from(role == BodyRole::Part)]);
+        if slot.as_ref().is_some_and(|segment| segment.used + length > SEGMENT_MAX) {
+            *slot = None;
+        }
+        let segment = match &mut *slot {
+            Some(segment) => segment,
+            None => slot.insert(Segment { file: self.files.create()?, used: 0, prepared: 0 }),
+        };
+        segment.take(length)
+    }
+
+    /// Closes segments that are among these files, without a reference: only a closed file is
+    /// removed.
+    pub(super) fn close(&self, files: &[ContentId]) {
+        for slot in &self.open {
+            lock(slot).take_if(|segment| files.contains(&segment.file.id));
+        }
+    }
+}
+
+impl Segment {
+    fn take(&mut self, length: u64) -> Result<Place, DbError> {
+        let end = self.used + length;
+        if end > self.prepared {
+            self.allocate(end, end.next_multiple_of(PIECE))?;
+        }
+        let place = Place { file: Arc::clone(&self.file), offset: self.used };
+        self.used = end;
+        Ok(place)
+    }
+
+    /// Has the file system promise space up to `wish`, or at least up to `need`.
+    fn allocate(&mut self, need: u64, wish: u64) -> Result<(), DbError> {
+        assert_may_block("space in a content file");
+        let promise = |end: u64| {
+            let flags = FallocateFlags::empty();
+            fallocate(&self.file.file, flags, self.prepared, end - self.prepared)
+        };
+        let (end, result) = match promise(wish) {
+            Err(Errno::NOSPC | Errno::DQUOT) if need < wish => (need, promise(need)),
+            result => (wish, result),
+        };
+        match result {
+            // Some file systems cannot promise; there a full disk is met while writing.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            Err(errno) => {
+                return Err(DbError::from_errno("reserve space in", &self.file.path(), errno));
+            }
+        }
+        self.prepared = end;
+        Ok(())
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if self.used < self.prepared
+            && let Err(error) = set_length(&self.file, self.used)
+        {
+            log::warn!("cannot cut {}: {error}", self.file.path().display());
+        }
+    }
+}
+
+fn set_length(file: &OpenFile, length: u64) -> Result<(), DbError> {
+    assert_may_block("the length of a content file");
+    let set = ftruncate(&file.file, length);
+    set.map_err(|errno| DbError::from_errno("lengthen", &file.path(), errno))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Content {
     /// How many bytes it has.
     pub fn length(&self) -> u64 {
@@ -312,17 +378,12 @@ impl Content {
     pub fn crc64(&self) -> u64 {
         self.crc64
     }
-
-    /// The bytes, and their claim to a place among the parts of a blob.
-    pub(super) fn into_parts(self) -> (Bytes, Option<Arc<PartClaim>>) {
-        (self.bytes, self.claim)
-    }
 }
 
 impl Default for Content {
     fn default() -> Self {
         let bytes = Bytes::Inline(Vec::new());
-        Self { length: 0, md5: None, crc64: 0, bytes, synced: false, claim: None }
+        Self { length: 0, md5: None, crc64: 0, bytes, synced: false }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Content files on disk: their names, which are open for writing, which are not yet synced.
-//! Where a body goes is decided in [`super::places`]; when a file is removed, in
+//! Where a body goes is decided in [`super::content`]; when a file is removed, in
 //! [`super::reclaim`].
 
 use std::collections::HashSet;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::places::ForgottenParts;
 use super::shared::Shared;
 use super::tx::Effects;
 use super::types::{ContainerId, ContentId, StateId};
@@ -40,8 +39,6 @@ pub(super) enum Chore {
     /// Unlink files that a checkpoint has released, when their readers have ended. `era` is
     /// [`Shared::era`] before they were found.
     Unlink { readers: Vec<Weak<()>>, era: u64, files: Vec<ContentId> },
-    /// Close the file of a blob's parts, cutting what was not used.
-    Close(ForgottenParts),
     /// Ask for a checkpoint: content waits for one.
     Checkpoint,
     /// Look for files of an earlier process that nothing refers to.
@@ -209,10 +206,6 @@ impl Janitor {
                 drop_container_slice(conn, effects, container)
             }),
             Chore::Unlink { era, ref files, .. } => self.unlink(database, era, files),
-            Chore::Close(ref parts) => {
-                parts.close();
-                Ok(())
-            }
             Chore::Checkpoint => {
                 database.request_checkpoint();
                 Ok(())

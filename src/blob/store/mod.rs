@@ -14,8 +14,7 @@
 //!   settings    settings of the service, and the counter behind ETags
 //!   types       identities, times, and their form in a row
 //!   schema      the tables of the database
-//!   content     takes a body in: hashes and writes it
-//!   places      which file and range a body is written to
+//!   content     takes a body in: finds its place, hashes and writes it
 //!   files       content files: names, which are open for writing, which are not yet synced
 //!   extent      an extent, and how extents are packed into a row
 //!   extents     the extents of a state
@@ -42,7 +41,6 @@ mod files;
 mod janitor;
 mod leased;
 mod list;
-mod places;
 mod reader;
 mod reclaim;
 mod references;
@@ -66,9 +64,9 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
+use self::content::Segments;
 use self::files::Files;
 use self::janitor::{Chore, Chores, Janitor};
-use self::places::Places;
 use self::reclaim::{Readers, Reclaim};
 use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
 use self::tx::Effects;
@@ -131,7 +129,7 @@ impl BlobStore {
         let unsynced = !known.unsynced.is_empty();
         files.add_dirty(known.unsynced);
         let shared = Arc::new(Shared {
-            places: Places::new(Arc::clone(&files)),
+            segments: Segments::new(Arc::clone(&files)),
             files,
             readers: Readers::default(),
             chores,
@@ -169,7 +167,7 @@ impl BlobStore {
     /// Begins a body. One of known length that does not fit on the disk is refused before it is
     /// taken; space is taken when bytes come. Makes a file for it: not for event loops, unless the
     /// body is short enough for its row or its length is unknown.
-    pub fn content(&self, plan: ContentPlan<'_>) -> Result<ContentWriter, DbError> {
+    pub fn content(&self, plan: ContentPlan) -> Result<ContentWriter, DbError> {
         let begun = ContentWriter::begin(Arc::clone(&self.shared), &plan);
         if matches!(begun, Err(DbError::Full { .. })) {
             // Content that was dropped takes room until a checkpoint: soon there may be some.

@@ -69,9 +69,7 @@ impl Reclaim {
         // Those that wait for a reader do not keep others waiting.
         let mut files = references::unused(conn, FILES_MAX + self.shared.unlinking.count())?;
         files.retain(|file| !self.shared.unlinking.contains(*file));
-        if self.shared.places.segment().is_some_and(|segment| files.contains(&segment)) {
-            self.shared.places.close_segment();
-        }
+        self.shared.segments.close(&files);
         // An open file can get a reference from a commit under way. One that is not open is never
         // opened again, so what is counted after this line stays.
         files.retain(|file| !self.shared.files.is_open(*file));

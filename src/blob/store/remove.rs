@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::janitor::Chore;
 use super::tx::Effects;
-use super::types::{ContainerId, StateId, StateKey, text};
+use super::types::{ContainerId, StateId};
 use super::{extents, references};
 use crate::db::DbError;
 
@@ -103,23 +103,15 @@ pub(super) fn state(
     state: StateId,
 ) -> Result<(), DbError> {
     let found = conn
-        .prepare_cached(
-            "DELETE FROM blob WHERE id = ?1 RETURNING container, name, tagged, rank, length",
-        )?
-        .query_row([state.0], |row| {
-            let place = (ContainerId(row.get(0)?), row.get::<_, Vec<u8>>(1)?);
-            Ok((place, row.get::<_, bool>(2)?, row.get::<_, i64>(3)?, row.get::<_, i64>(4)?))
-        })
+        .prepare_cached("DELETE FROM blob WHERE id = ?1 RETURNING tagged, length")?
+        .query_row([state.0], |row| Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?)))
         .optional()?;
-    let Some(((container, name), tagged, rank, length)) = found else { return Ok(()) };
+    let Some((tagged, length)) = found else { return Ok(()) };
     if tagged {
         tags(conn, state)?;
     }
     content(conn, effects, state)?;
     effects.dropped += length.cast_unsigned();
-    if StateKey::Current.columns().0 == rank {
-        effects.replaced.push((container, text(name)?));
-    }
     Ok(())
 }
 

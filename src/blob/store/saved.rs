@@ -128,9 +128,6 @@ impl HeldBlobs<'_> {
         self.shared.era.fetch_add(1, Ordering::AcqRel);
         let known = self.held.run(StoreStart::read)?;
         self.shared.next_id.fetch_max(known.id + 1, Ordering::AcqRel);
-        for parts in self.shared.places.forget_all_parts() {
-            self.shared.chores.add(Chore::Close(parts));
-        }
         for chore in known.left_over {
             self.shared.chores.add(chore);
         }

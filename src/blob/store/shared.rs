@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::content::Segments;
 use super::files::Files;
 use super::janitor::{Chore, Chores};
-use super::places::Places;
 use super::reclaim::Readers;
 use super::types::ContentId;
 
@@ -15,7 +15,7 @@ const GARBAGE_MAX: u64 = 256 << 20;
 
 pub(super) struct Shared {
     pub(super) files: Arc<Files>,
-    pub(super) places: Places,
+    pub(super) segments: Segments,
     pub(super) readers: Readers,
     pub(super) chores: Arc<Chores>,
     pub(super) unlinking: FilesToUnlink,

@@ -16,7 +16,7 @@ use super::files::OpenFile;
 use super::janitor::Chore;
 use super::reclaim::ReaderToken;
 use super::shared::Shared;
-use super::types::{ContainerId, ContentId};
+use super::types::ContentId;
 use super::{references, unsynced};
 use crate::db::DbError;
 
@@ -62,8 +62,7 @@ impl<'a> WriteTx<'a> {
     /// Gives `owner` bytes that are in a file. The file stays open until the outcome is known.
     pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
         let (length, crc, synced) = (content.length(), content.crc64(), content.synced);
-        let (bytes, claim) = content.into_parts();
-        match bytes {
+        match content.bytes {
             Bytes::Inline(bytes) if bytes.is_empty() => Ok(None),
             Bytes::Inline(_) => {
                 Err(DbError::Io("a part of a blob was taken as a whole blob".to_owned()))
@@ -75,9 +74,6 @@ impl<'a> WriteTx<'a> {
                 references::add(self.conn, owner, file.id)?;
                 if !synced {
                     unsynced::note(self.conn, self.shared, (file.id, offset), length, crc)?;
-                }
-                if let Some(claim) = claim {
-                    claim.mark_used();
                 }
                 let id = file.id;
                 self.keep(file);
@@ -122,8 +118,6 @@ pub(super) struct Effects {
     pub(super) staged: Vec<Staged>,
     /// Bytes that one reference less needs.
     pub(super) dropped: u64,
-    /// Blobs whose next parts get a new file.
-    pub(super) replaced: Vec<(ContainerId, String)>,
     /// The number in the database that counters may reach now.
     pub(super) ceiling: Option<i64>,
 }
@@ -134,11 +128,6 @@ impl Effects {
         self.files.clear();
         if let Some(ceiling) = self.ceiling {
             shared.ceiling.fetch_max(ceiling, Ordering::AcqRel);
-        }
-        for (container, name) in self.replaced.drain(..) {
-            if let Some(parts) = shared.places.forget_parts(container, name) {
-                shared.chores.add(Chore::Close(parts));
-            }
         }
         for chore in self.chores.drain(..) {
             shared.chores.add(chore);

@@ -10,7 +10,7 @@ pub(super) fn put_block(
     bytes: &[u8],
     asked: AccessConditions,
 ) -> BlobResult<()> {
-    let body = bench.body(name, bytes, true);
+    let body = bench.body(bytes, true);
     let operation = BlobOperation::BlockBlobStageBlock;
     let block = BlockId::from_bytes(block.to_vec());
     within(bench.service.put_block(&bench.cx(), operation, &at(name), asked, block, body))

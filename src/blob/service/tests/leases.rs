@@ -61,8 +61,8 @@ fn a_lease_outlives_a_restart_and_not_the_blob() {
         let service = open();
         within(service.create_container(&cx, "c", NewContainer::default())).unwrap();
         let asked = AccessConditions::default();
-        let shape = BodyShape { length: Some(1), part: None, md5: false };
-        let mut body = service.begin_body(&at("b"), shape).unwrap();
+        let plan = ContentPlan { length: Some(1), role: BodyRole::Whole, md5: false };
+        let mut body = service.begin_body(plan).unwrap();
         body.write(b"x").unwrap();
         let body = body.finish().unwrap();
         let new = NewBlob::default();

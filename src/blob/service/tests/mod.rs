@@ -120,13 +120,10 @@ impl Bench {
     }
 
     /// Bytes on their way into a blob.
-    fn body(&self, name: &str, bytes: &[u8], part: bool) -> Content {
-        let (operation, free) = (BlobOperation::BlockBlobUpload, at("no such blob"));
-        let (cx, asked) = (self.cx(), AccessConditions::default());
-        let admitted = self.service.check(&cx, operation, &free, &asked).unwrap();
-        let part = part.then_some(admitted);
-        let shape = BodyShape { length: Some(bytes.len() as u64), part, md5: false };
-        let mut body = self.service.begin_body(&at(name), shape).unwrap();
+    fn body(&self, bytes: &[u8], part: bool) -> Content {
+        let role = if part { BodyRole::Part } else { BodyRole::Whole };
+        let plan = ContentPlan { length: Some(bytes.len() as u64), role, md5: false };
+        let mut body = self.service.begin_body(plan).unwrap();
         body.write(bytes).unwrap();
         body.finish().unwrap()
     }
@@ -143,7 +140,7 @@ impl Bench {
     }
 
     fn body_whole(&self, bytes: &[u8]) -> Content {
-        self.body("any", bytes, false)
+        self.body(bytes, false)
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> WrittenBlob {

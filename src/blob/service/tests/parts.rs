@@ -18,7 +18,7 @@ fn create(bench: &Bench, name: &str, kind: BlobType, page_length: u64) {
 }
 
 fn append(bench: &Bench, bytes: &[u8], conditions: AppendConditions) -> BlobResult<Appended> {
-    let body = bench.body("b", bytes, true);
+    let body = bench.body(bytes, true);
     let operation = BlobOperation::AppendBlobAppendBlock;
     let asked = AccessConditions::default();
     within(bench.service.append_block(&bench.cx(), operation, &at("b"), asked, conditions, body))
@@ -54,7 +54,7 @@ fn put_pages(
 ) -> BlobResult<WrittenBlob> {
     let (operation, change) = match bytes {
         Some(bytes) => {
-            let body = bench.body("b", bytes, true);
+            let body = bench.body(bytes, true);
             (BlobOperation::PageBlobUploadPages, PageChange::Update(body))
         }
         None => (BlobOperation::PageBlobClearPages, PageChange::Clear),

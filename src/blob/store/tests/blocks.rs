@@ -224,7 +224,7 @@ fn many(store: &BlobStore, container: ContainerId, count: usize) -> (Vec<Vec<u8>
     let mut contents = Vec::new();
     for (seed, id) in (0..).zip(&ids) {
         let sent = bytes(seed, 100);
-        let place = crate::blob::store::BodyRole::PartOf(container, "blob");
+        let place = crate::blob::store::BodyRole::Part;
         contents.push((id.clone(), super::body(store, place, &sent)));
         all.extend(sent);
     }

@@ -2,9 +2,9 @@
 
 use md5::{Digest as _, Md5};
 
-use super::{CURRENT, Home, body, bytes, check_settled, content_of, put, put_block, row, whole};
+use super::{CURRENT, Home, body, bytes, check_settled, content_of, put, row, whole};
 use crate::blob::store::{
-    BlobStore, BodyRole, ContainerId, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX,
+    BlobStore, BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX,
 };
 use crate::db::SyncMode;
 
@@ -43,20 +43,20 @@ fn small_bodies_are_in_the_row_middle_ones_share_a_segment_large_ones_have_a_fil
 }
 
 #[test]
-fn blocks_of_one_blob_share_a_file() {
+fn short_parts_share_a_segment_apart_from_whole_blobs_and_long_ones_have_a_file() {
     let home = Home::new();
     let (store, container) = home.with_container();
-    let part = BodyRole::PartOf(container, "blob");
-    let parts: Vec<_> = (0..20).map(|seed| body(&store, part, &bytes(seed, 2 * MIB))).collect();
-    assert_eq!(home.files().len(), 1);
-    // Many small parts leave the segment for a file of their own.
-    let small = BodyRole::PartOf(container, "other");
-    let more: Vec<_> = (0..20).map(|seed| body(&store, small, &bytes(seed, MIB / 2))).collect();
-    assert_eq!(home.files().len(), 3);
-    drop((parts, more));
+    put(&store, container, "whole", &bytes(1, MIB));
+    let short: Vec<_> =
+        (0..10).map(|seed| body(&store, BodyRole::Part, &bytes(seed, MIB))).collect();
+    assert_eq!(home.files().len(), 2);
+    let long: Vec<_> =
+        (0..3).map(|seed| body(&store, BodyRole::Part, &bytes(seed, 2 * MIB))).collect();
+    assert_eq!(home.files().len(), 5);
+    drop((short, long));
     drop(store);
     check_settled(&home.open(), &home);
-    assert_eq!(home.files().len(), 0);
+    assert_eq!(home.files().len(), 1);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_body_of_unknown_length_ends_up_where_its_size_belongs() {
     let (store, container) = home.with_container();
     for (size, files) in [(0, 0), (100, 0), (16 << 10, 0), ((16 << 10) + 1, 1), (3 * MIB, 2)] {
         let sent = bytes(7, size);
-        let plan = ContentPlan { length: None, place: BodyRole::Whole, md5: true };
+        let plan = ContentPlan { length: None, role: BodyRole::Whole, md5: true };
         let mut writer = store.content(plan).unwrap();
         let chunks: Vec<_> = sent.chunks(5000).collect();
         for pieces in chunks.chunks(3) {
@@ -87,8 +87,7 @@ fn a_body_of_unknown_length_ends_up_where_its_size_belongs() {
 fn a_small_part_of_unknown_length_is_never_inline() {
     let home = Home::new();
     let (store, container) = home.with_container();
-    let place = BodyRole::PartOf(container, "log");
-    let plan = ContentPlan { length: None, place, md5: false };
+    let plan = ContentPlan { length: None, role: BodyRole::Part, md5: false };
     let mut writer = store.content(plan).unwrap();
     writer.write(b"a line").unwrap();
     let content = writer.finish().unwrap();
@@ -111,7 +110,7 @@ fn hashes_are_those_of_the_bytes() {
     assert_eq!(content.md5(), None);
     for size in [0, 100, 2 * MIB] {
         let sent = bytes(3, size);
-        let plan = ContentPlan { length: Some(size as u64), place: BodyRole::Whole, md5: true };
+        let plan = ContentPlan { length: Some(size as u64), role: BodyRole::Whole, md5: true };
         let mut writer = store.content(plan).unwrap();
         for chunk in sent.chunks(77_777) {
             writer.write(chunk).unwrap();
@@ -129,7 +128,7 @@ fn a_body_of_another_length_than_announced_is_refused() {
     let home = Home::new();
     let (store, _) = home.with_container();
     for declared in [10, INLINE_MAX + 10, 3 * MIB as u64] {
-        let plan = ContentPlan { length: Some(declared), place: BodyRole::Whole, md5: false };
+        let plan = ContentPlan { length: Some(declared), role: BodyRole::Whole, md5: false };
         let mut writer = store.content(plan).unwrap();
         let most = usize::try_from(declared).unwrap();
         writer.write(&bytes(1, most - 1)).unwrap();
@@ -144,9 +143,9 @@ fn a_body_of_another_length_than_announced_is_refused() {
 #[test]
 fn a_body_that_is_given_up_leaves_nothing() {
     let home = Home::new();
-    let (store, container) = home.with_container();
-    let begin = |length, place| {
-        let plan = ContentPlan { length, place, md5: false };
+    let store = home.open();
+    let begin = |length, role| {
+        let plan = ContentPlan { length, role, md5: false };
         let mut writer = store.content(plan).unwrap();
         writer.write(&bytes(1, 20_000)).unwrap();
         writer
@@ -155,7 +154,7 @@ fn a_body_that_is_given_up_leaves_nothing() {
         begin(Some(3 << 20), BodyRole::Whole),
         begin(None, BodyRole::Whole),
         begin(Some(30_000), BodyRole::Whole),
-        begin(Some(3 << 20), BodyRole::PartOf(container, "blob")),
+        begin(Some(3 << 20), BodyRole::Part),
     ];
     assert_eq!(home.files().len(), 4);
     drop(half);
@@ -194,10 +193,8 @@ fn two_parts_of_one_blob_never_have_the_same_place() {
     let (store, container) = home.with_container();
     let sent: Vec<_> = (0..16).map(|seed| bytes(seed, 300_000)).collect();
     let contents: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = sent
-            .iter()
-            .map(|sent| scope.spawn(|| body(&store, BodyRole::PartOf(container, "log"), sent)))
-            .collect();
+        let threads: Vec<_> =
+            sent.iter().map(|sent| scope.spawn(|| body(&store, BodyRole::Part, sent))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let id = store
@@ -239,9 +236,8 @@ fn content_of_another_store_is_refused() {
 }
 
 /// Begins a block that is longer than those in segments, and writes some of it.
-fn begun_block(store: &BlobStore, container: ContainerId) -> ContentWriter {
-    let place = BodyRole::PartOf(container, "blob");
-    let plan = ContentPlan { length: Some(8 << 20), place, md5: false };
+fn begun_block(store: &BlobStore) -> ContentWriter {
+    let plan = ContentPlan { length: Some(8 << 20), role: BodyRole::Part, md5: false };
     let mut writer = store.content(plan).unwrap();
     writer.write(&bytes(1, 3 << 20)).unwrap();
     writer
@@ -250,27 +246,11 @@ fn begun_block(store: &BlobStore, container: ContainerId) -> ContentWriter {
 #[test]
 fn blocks_that_broke_off_or_were_refused_leave_no_bytes() {
     let home = Home::new();
-    let (store, container) = home.with_container();
+    let store = home.open();
     for _ in 0..3 {
-        drop(begun_block(&store, container));
-        drop(body(&store, BodyRole::PartOf(container, "blob"), &bytes(2, 8 << 20)));
+        drop(begun_block(&store));
+        drop(body(&store, BodyRole::Part, &bytes(2, 8 << 20)));
     }
     store.settle().unwrap();
     assert!(home.files().is_empty(), "{:?}", home.files());
-}
-
-#[test]
-fn blocks_after_one_that_broke_off_do_not_share_its_file() {
-    let home = Home::new();
-    let (store, container) = home.with_container();
-    put_block(&store, container, "blob", b"one", &bytes(1, 8 << 20));
-    assert_eq!(home.files().len(), 1);
-    put_block(&store, container, "blob", b"two", &bytes(2, 8 << 20));
-    assert_eq!(home.files().len(), 1, "blocks that are used share a file");
-    let broken = begun_block(&store, container);
-    // Its bytes are behind those of the first two, which keep the file.
-    drop(broken);
-    put_block(&store, container, "blob", b"three", &bytes(3, 8 << 20));
-    store.settle().unwrap();
-    assert_eq!(home.files().len(), 2);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::{Home, bytes, content_of, put, row, whole};
+use super::{Home, bytes, content_id, content_of, put, row, whole};
 use crate::blob::store::{BodyRole, ContentPlan, unsynced};
 use crate::disk::synced::watch;
 
@@ -45,7 +45,7 @@ fn content_is_synced_before_the_log_also_if_it_comes_while_a_checkpoint_syncs() 
         }
         // Afterwards bodies wait for the next checkpoint again.
         let mut writer = store
-            .content(ContentPlan { length: Some(2 << 20), place: BodyRole::Whole, md5: false })
+            .content(ContentPlan { length: Some(2 << 20), role: BodyRole::Whole, md5: false })
             .unwrap();
         writer.write(&bytes(3, 2 * MIB)).unwrap();
         assert!(writer.try_finish().is_some());
@@ -99,9 +99,10 @@ fn a_write_whose_content_was_lost_is_undone_with_those_after_it() {
         put(&store, container, "blob", &bytes(1, size));
         store.database.checkpoint().unwrap();
         let synced = home.files();
+        let synced_ids: Vec<_> = synced.iter().map(|name| content_id(name)).collect();
         put(&store, container, "before", b"short");
         // The segment of the first is not used any more, so that each write has a file.
-        store.shared.places.close_segment();
+        store.shared.segments.close(&synced_ids);
         put(&store, container, "blob", &bytes(2, size));
         put(&store, container, "after", b"short");
         let lost: Vec<_> = home.files().difference(&synced).cloned().collect();
@@ -150,8 +151,8 @@ fn content_that_a_killed_process_has_not_synced_is_synced_before_the_next_checkp
 #[test]
 fn a_body_gives_an_event_loop_back_what_would_wait() {
     let home = Home::new();
-    let (store, container) = home.with_container();
-    let unknown = |place| ContentPlan { length: None, place, md5: false };
+    let store = home.open();
+    let unknown = |role| ContentPlan { length: None, role, md5: false };
     // A file has to be made where a body of unknown length outgrows its row.
     let mut writer = store.content(unknown(BodyRole::Whole)).unwrap();
     assert!(matches!(writer.try_write(&[bytes(1, 16 << 10)]), Some(Ok(()))));
@@ -161,7 +162,7 @@ fn a_body_gives_an_event_loop_back_what_would_wait() {
     assert!(matches!(writer.try_write(&[b"y"]), Some(Ok(()))));
     assert_eq!(writer.try_finish().unwrap().unwrap().length(), (16 << 10) + 2);
     // A short part of unknown length is placed at its end.
-    let mut writer = store.content(unknown(BodyRole::PartOf(container, "log"))).unwrap();
+    let mut writer = store.content(unknown(BodyRole::Part)).unwrap();
     assert!(matches!(writer.try_write(&[b"a line"]), Some(Ok(()))));
     assert!(writer.try_finish().is_none());
     assert_eq!(writer.finish().unwrap().length(), 6);

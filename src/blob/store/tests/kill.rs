@@ -71,7 +71,7 @@ fn step(
 ) -> Result<(), DbError> {
     let sent = bytes(seed, size(kind, seed));
     let owned = name.to_owned();
-    let part = |bytes: &[u8]| body(store, BodyRole::PartOf(c, name), bytes);
+    let part = |bytes: &[u8]| body(store, BodyRole::Part, bytes);
     match kind {
         Kind::Inline | Kind::Segment | Kind::File => {
             let content = whole(store, &sent);

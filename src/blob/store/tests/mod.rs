@@ -69,6 +69,10 @@ impl Home {
     }
 }
 
+pub(super) fn content_id(name: &str) -> ContentId {
+    ContentId(u64::from_str_radix(name, 16).unwrap())
+}
+
 /// Bytes that differ from place to place and from seed to seed.
 pub(super) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -83,8 +87,8 @@ pub(super) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn body(store: &BlobStore, place: BodyRole<'_>, bytes: &[u8]) -> Content {
-    let plan = ContentPlan { length: Some(bytes.len() as u64), place, md5: false };
+pub(super) fn body(store: &BlobStore, role: BodyRole, bytes: &[u8]) -> Content {
+    let plan = ContentPlan { length: Some(bytes.len() as u64), role, md5: false };
     let mut writer = store.content(plan).unwrap();
     for chunk in bytes.chunks(100_000) {
         writer.write(chunk).unwrap();
@@ -110,7 +114,7 @@ pub(super) fn put_block(
     id: &[u8],
     bytes: &[u8],
 ) {
-    let content = body(store, BodyRole::PartOf(container, name), bytes);
+    let content = body(store, BodyRole::Part, bytes);
     let (name, id) = (name.to_owned(), id.to_vec());
     let now = crate::rules::Timestamp(1);
     store.write(move |tx| tx.put_block(container, &name, &id, content, now)).unwrap();
@@ -225,7 +229,7 @@ pub(super) fn check_settled(store: &BlobStore, home: &Home) {
         let used = check(store, home);
         home.files().difference(&used).all(|name| {
             // The segment and the files of parts may be there before their first commit.
-            store.shared.files.is_open(ContentId(u64::from_str_radix(name, 16).unwrap()))
+            store.shared.files.is_open(content_id(name))
         })
     });
     wait_until("the removal of rows", || {

@@ -45,15 +45,8 @@ fn new_blob(store: &BlobStore, container: ContainerId, pages: u64) -> StateId {
         .unwrap()
 }
 
-fn write(
-    store: &BlobStore,
-    container: ContainerId,
-    id: StateId,
-    page: u64,
-    sent: &[u8],
-    write: u64,
-) {
-    let content = body(store, BodyRole::PartOf(container, "disk"), sent);
+fn write(store: &BlobStore, id: StateId, page: u64, sent: &[u8], write: u64) {
+    let content = body(store, BodyRole::Part, sent);
     store.write(move |tx| tx.write_pages(id, page * PAGE, content, write)).unwrap();
 }
 
@@ -113,7 +106,7 @@ proptest! {
                     let page = page % length;
                     let pages = pages.min(length - page);
                     let sent = bytes(count, usize::try_from(pages * PAGE).unwrap());
-                    write(&store, container, id, page, &sent, count);
+                    write(&store, id, page, &sent, count);
                     model.write(page, &sent, count);
                 }
                 Step::Clear(page, pages) => {
@@ -158,10 +151,8 @@ fn thousands_of_single_pages_take_several_rows_and_come_back() {
     for (page, sent) in &sent {
         model.write(*page, sent, *page + 1);
     }
-    let contents: Vec<_> = sent
-        .into_iter()
-        .map(|(page, sent)| (page, body(&store, BodyRole::PartOf(container, "disk"), &sent)))
-        .collect();
+    let contents: Vec<_> =
+        sent.into_iter().map(|(page, sent)| (page, body(&store, BodyRole::Part, &sent))).collect();
     store
         .write(move |tx| {
             for (page, content) in contents {
@@ -173,7 +164,7 @@ fn thousands_of_single_pages_take_several_rows_and_come_back() {
     expect(&store, id, &model);
     // Over the borders of rows.
     let sent = bytes(7, 700 * 512);
-    write(&store, container, id, 1000, &sent, 9999);
+    write(&store, id, 1000, &sent, 9999);
     model.write(1000, &sent, 9999);
     store.write(move |tx| tx.clear_pages(id, 1500 * PAGE..2600 * PAGE)).unwrap();
     model.clear(1500, 1100);
@@ -186,8 +177,8 @@ fn a_window_of_written_ranges_is_cut_to_it() {
     let home = Home::new();
     let (store, container) = home.with_container();
     let id = new_blob(&store, container, 100);
-    write(&store, container, id, 10, &bytes(1, 20 * 512), 1);
-    write(&store, container, id, 50, &bytes(1, 512), 2);
+    write(&store, id, 10, &bytes(1, 20 * 512), 1);
+    write(&store, id, 50, &bytes(1, 512), 2);
     let window = |from, to| {
         let written = store.read(|tx| tx.written(id, from * PAGE..to * PAGE)).unwrap();
         let written = written.into_iter();
@@ -204,7 +195,7 @@ fn pages_behind_the_end_are_refused() {
     let home = Home::new();
     let (store, container) = home.with_container();
     let id = new_blob(&store, container, 2);
-    let content = body(&store, BodyRole::PartOf(container, "disk"), &bytes(1, 1024));
+    let content = body(&store, BodyRole::Part, &bytes(1, 1024));
     let refused = store.write(move |tx| tx.write_pages(id, PAGE, content, 1));
     assert!(matches!(refused, Err(DbError::Io(_))));
     check_settled(&store, &home);
@@ -220,7 +211,7 @@ fn appends_come_back_in_order_whatever_their_size() {
     for count in 0..1500 {
         let size = [7, 600, 3, 20_000, 1][count % 5];
         let sent = bytes(count as u64, size);
-        let content = body(&store, BodyRole::PartOf(container, "log"), &sent);
+        let content = body(&store, BodyRole::Part, &sent);
         // Others write to the segment meanwhile, so that not all appends are adjacent.
         if count % 3 == 0 {
             super::put(&store, container, "other", &bytes(1, 17_000));
@@ -239,7 +230,7 @@ fn parts_of_a_blob_in_a_row_are_refused() {
     let (store, container) = home.with_container();
     let id = super::put(&store, container, "blob", b"inline");
     assert!(store.write(move |tx| tx.resize(id, 512)).is_err());
-    let content = body(&store, BodyRole::PartOf(container, "blob"), b"more");
+    let content = body(&store, BodyRole::Part, b"more");
     assert!(store.write(move |tx| tx.append(id, content)).is_err());
     assert_eq!(content_of(&store, id), b"inline");
 }

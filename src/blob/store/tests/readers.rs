@@ -166,7 +166,7 @@ fn readers_beside_writers_see_whole_states_and_records_that_fit() {
 fn a_part_s_place_is_never_given_again_while_a_snapshot_has_it() {
     let home = Home::new();
     let (store, c) = home.with_container();
-    let part = |seed| super::body(&store, BodyRole::PartOf(c, "log"), &bytes(seed, 50_000));
+    let part = |seed| super::body(&store, BodyRole::Part, &bytes(seed, 50_000));
     let first = part(1);
     let id = store
         .write(move |tx| {

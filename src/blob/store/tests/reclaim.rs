@@ -281,7 +281,7 @@ fn parts_of_a_replaced_blob_do_not_share_a_file_with_later_ones() {
     let home = Home::new();
     let (store, c) = home.with_container();
     let append = |seed| {
-        let content = body(&store, BodyRole::PartOf(c, "log"), &bytes(seed, LARGE));
+        let content = body(&store, BodyRole::Part, &bytes(seed, LARGE));
         store
             .write(move |tx| {
                 let id = tx.put(c, "log", CURRENT, &"", Content::default())?;

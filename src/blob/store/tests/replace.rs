@@ -128,7 +128,7 @@ fn a_block_list_that_was_resolved_before_a_replacement_is_not_committed_after_it
     let store = home.open();
     let c = container(&store);
     for id in [b"a", b"b"] {
-        let content = body(&store, BodyRole::PartOf(c, "blob"), &bytes(1, 20_000));
+        let content = body(&store, BodyRole::Part, &bytes(1, 20_000));
         store.write(move |tx| tx.put_block(c, "blob", id, content, Timestamp(1))).unwrap();
     }
     let folder = tempfile::tempdir_in(home.dir.path()).unwrap();

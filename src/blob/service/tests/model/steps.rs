@@ -107,7 +107,7 @@ impl Run {
         });
         let conditions = AppendConditions { position: Some(position as u64), max_size: None };
         let (cx, asked) = (self.bench.cx(), self.asked(name, demand));
-        let (to, body) = (at(name), self.bench.body(name, &bytes, true));
+        let (to, body) = (at(name), self.bench.body(&bytes, true));
         let operation = BlobOperation::AppendBlobAppendBlock;
         let append = self.bench.service.append_block(&cx, operation, &to, asked, conditions, body);
         let answer = within(append).map(|it| Some(it.written.etag));
@@ -150,7 +150,7 @@ impl Run {
         let (operation, change) = if clear {
             (BlobOperation::PageBlobClearPages, PageChange::Clear)
         } else {
-            let body = self.bench.body(name, &vec![value; end - start], true);
+            let body = self.bench.body(&vec![value; end - start], true);
             (BlobOperation::PageBlobUploadPages, PageChange::Update(body))
         };
         let conditions = SequenceConditions::default();
