@@ -11,7 +11,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB};
 
 use super::error::Naming;
-use super::job::run_caught;
+use super::job::caught;
 use super::place::{LockedFile, wal_of};
 use super::stats::Counters;
 use super::wal::{Round, Wal};
@@ -58,8 +58,7 @@ impl Checkpointer {
         let _naming = Naming::file(&self.file);
         while let Some(round) = self.wal.wait(self.tuning.checkpoint_interval) {
             // A defect in a hook must not end this thread.
-            let result =
-                run_caught(|_| self.in_place().and_then(|()| self.round(&round)), &self.connection);
+            let result = caught(|| self.in_place().and_then(|()| self.round(&round)));
             match &result {
                 Ok(()) => _ = self.counters.checkpoints.fetch_add(1, Ordering::Relaxed),
                 // Told once, and looked at again after the next interval.

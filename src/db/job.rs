@@ -72,7 +72,7 @@ where
     }
 
     fn run(&mut self, conn: &Connection) -> bool {
-        let outcome = run_caught(&mut self.work, conn);
+        let outcome = caught(|| (self.work)(conn));
         let keep = outcome.is_ok();
         self.outcome = Some(outcome);
         keep
@@ -106,11 +106,8 @@ pub(crate) fn once<C>(change: C) -> impl FnMut() -> C {
 }
 
 /// Runs a closure; a panic becomes an error.
-pub(super) fn run_caught<T, E: From<DbError>>(
-    work: impl FnOnce(&Connection) -> Result<T, E>,
-    conn: &Connection,
-) -> Result<T, E> {
-    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|panic| {
+pub(crate) fn caught<T, E: From<DbError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())

@@ -67,7 +67,7 @@ pub use self::copy::Copy;
 pub use self::error::DbError;
 pub use self::held::HeldWriter;
 pub use self::job::Purpose;
-pub(crate) use self::job::once;
+pub(crate) use self::job::{caught, once};
 pub(crate) use self::place::check_place;
 pub(crate) use self::service::{DbService, ServiceMemory};
 pub use self::service::{RowStore, Store, Tables};

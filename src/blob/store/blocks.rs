@@ -9,15 +9,13 @@ use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use super::content::Content;
-use super::extent::{Extent, ROW_MAX};
-use super::janitor::Chore;
-use super::remove::{self, Doomed, is_doomed, note};
-use super::shared::Shared;
-use super::tx::{BlobTx, WriteTx};
+use super::extents::{Extent, ROW_MAX};
+use super::janitor::{self, Doomed};
+use super::tx::{BlobTx, Meta, WriteTx};
 use super::types::{ContainerId, ContentId, StateId, StateKey, encode, signed, text, unsigned};
-use super::{BlobStore, extents, references};
+use super::{BlobStore, Shared, extents, reclaim};
 use crate::blob::rules::blocks::BlockSearch;
-use crate::db::{Database, DbError};
+use crate::db::DbError;
 use crate::rules::Timestamp;
 
 /// Lists of more blocks should be staged, so that their commit is short.
@@ -59,8 +57,8 @@ enum Form {
 /// What a list was made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Basis {
-    /// [`Shared::era`]: numbers of uploads and states come back with a saved state.
-    era: u64,
+    /// [`Meta::Replaced`]: numbers of uploads and states come back with a saved state.
+    replaced: i64,
     /// The uncommitted blocks: their number, and how often they changed.
     upload: Option<(i64, i64)>,
     /// The state with the committed blocks, and its generation, if any were used.
@@ -197,7 +195,7 @@ impl BlobTx<'_> {
             Some(state) => Some((state, self.generation(state)?)),
             None => None,
         };
-        let basis = Basis { era: self.era, upload, committed };
+        let basis = Basis { replaced: Meta::Replaced.get(self.conn)?, upload, committed };
         let form = Form::Loose(found, ids);
         let uncommitted = search.took_uncommitted;
         Ok(Some(BlockList { length, blocks: list.len(), uncommitted, form, files, basis }))
@@ -363,7 +361,7 @@ impl WriteTx<'_> {
     /// Removes the uncommitted blocks of a name.
     pub fn drop_blocks(&self, container: ContainerId, name: &str) -> Result<(), DbError> {
         if let Some((upload, _)) = self.upload(container, name)? {
-            remove::upload(self.conn, &mut self.effects(), upload)?;
+            janitor::upload(self.conn, self.shared, upload)?;
         }
         Ok(())
     }
@@ -382,15 +380,15 @@ impl WriteTx<'_> {
             None => None,
         };
         let upload = self.upload(container, name)?;
-        let basis = Basis { era: self.era, upload, committed };
+        let basis = Basis { replaced: Meta::Replaced.get(self.conn)?, upload, committed };
         if basis != list.basis {
             return Ok(None);
         }
         if let Some(only_blocks) = self.standing(container, name, StateKey::Uncommitted)? {
-            remove::state(self.conn, &mut self.effects(), only_blocks.id)?;
+            janitor::state(self.conn, self.shared, only_blocks.id)?;
         }
         let number = match &list.form {
-            Form::Staged(staged) => Some(staged.id()),
+            Form::Staged(staged) => Some(staged.id),
             Form::Loose(..) => None,
         };
         let place = (container, name, StateKey::Current);
@@ -400,13 +398,10 @@ impl WriteTx<'_> {
                 let ids = ids.iter().map(Vec::as_slice);
                 extents::insert_blocks(self.conn, id, &found, ids)?;
             }
-            Form::Staged(staged) => {
-                remove::pardon(self.conn, Doomed::Rows(id.0))?;
-                self.effects().staged.push(staged);
-            }
+            Form::Staged(_) => Doomed::Rows(id.0).pardon(self.conn)?,
         }
         for file in list.files {
-            references::add(self.conn, id.0, file)?;
+            reclaim::add_reference(self.conn, id.0, file)?;
         }
         self.drop_blocks(container, name)?;
         Ok(Some(id))
@@ -416,40 +411,23 @@ impl WriteTx<'_> {
 impl BlobStore {
     /// Writes a list of more than [`STAGE_ABOVE`] blocks in slices, so that its commit is short
     /// and other writes get their turn. Waits for commits: not for event loops.
-    pub fn stage(&self, list: BlockList) -> Result<BlockList, DbError> {
-        let BlockList { length, blocks, uncommitted, form, files, basis } = list;
-        let form = match form {
-            Form::Loose(found, ids) if blocks > STAGE_ABOVE => {
-                let shared: Arc<Shared> = Arc::clone(&self.shared);
-                Form::Staged(Staged::write(&self.database, shared, &found, &ids)?)
-            }
-            form => form,
-        };
-        Ok(BlockList { length, blocks, uncommitted, form, files, basis })
+    pub fn stage(&self, mut list: BlockList) -> Result<BlockList, DbError> {
+        if let Form::Loose(found, ids) = &list.form
+            && found.len() > STAGE_ABOVE
+        {
+            list.form = Form::Staged(self.write_slices(found, ids)?);
+        }
+        Ok(list)
     }
-}
 
-/// Extents of a long block list, written under a number that no row has yet. Dropped without a
-/// commit, they are removed; after a kill, the next start removes them.
-pub(super) struct Staged {
-    id: StateId,
-    shared: Option<Arc<Shared>>,
-}
-
-impl Staged {
-    pub(super) fn write(
-        database: &Database,
-        shared: Arc<Shared>,
-        found: &[Extent],
-        ids: &[Vec<u8>],
-    ) -> Result<Self, DbError> {
-        let id = StateId(shared.new_id());
-        database.write(move |conn| note(conn, Doomed::Rows(id.0)))?;
-        let staged = Self { id, shared: Some(shared) };
+    fn write_slices(&self, found: &[Extent], ids: &[Vec<u8>]) -> Result<Staged, DbError> {
+        let staged = Staged::new(&self.shared);
+        let (id, doomed) = (staged.id, Doomed::Rows(staged.id.0));
+        self.database.write(move |conn| doomed.note(conn))?;
         for (found, ids) in found.chunks(SLICE).zip(ids.chunks(SLICE)) {
             let (found, ids) = (found.to_vec(), ids.to_vec());
-            database.write(move |conn| {
-                if !is_doomed(conn, Doomed::Rows(id.0))? {
+            self.database.write(move |conn| {
+                if !doomed.is_noted(conn)? {
                     // All rows were replaced, those of the slices before too.
                     return Err(DbError::Busy("all blobs were replaced; try again".to_owned()));
                 }
@@ -458,22 +436,27 @@ impl Staged {
         }
         Ok(staged)
     }
+}
 
-    pub(super) fn id(&self) -> StateId {
-        self.id
-    }
+/// Extents of a long block list, written under a number that no row has yet. They are noted as
+/// doomed until a commit gives them to a blob, so that the janitor removes them when this value is
+/// dropped, and the next start after a kill.
+struct Staged {
+    id: StateId,
+    shared: Arc<Shared>,
+}
 
-    /// The rows belong to a blob now, or the next start decides.
-    pub(super) fn leave(&mut self) {
-        self.shared = None;
+impl Staged {
+    fn new(shared: &Arc<Shared>) -> Self {
+        let id = StateId(shared.new_id());
+        shared.chores.staging(id.0);
+        Self { id, shared: Arc::clone(shared) }
     }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared.chores.add(Chore::Drop(self.id.0));
-        }
+        self.shared.chores.staged(self.id.0);
     }
 }
 

@@ -10,7 +10,7 @@ use super::content::{Bytes, Content};
 use super::states::Standing;
 use super::tx::WriteTx;
 use super::types::{ContainerId, Retained, StateId, StateKey, encode, signed, text, unsigned};
-use super::{extents, references, remove};
+use super::{extents, janitor, reclaim};
 use crate::db::DbError;
 use crate::rules::Timestamp;
 
@@ -74,7 +74,7 @@ impl WriteTx<'_> {
                 self.rekey_row(from, key, &record, retained)?;
                 return Ok(from);
             }
-            remove::state(self.conn, &mut self.effects(), standing.id)?;
+            janitor::state(self.conn, self.shared, standing.id)?;
         }
         let id = StateId(self.shared.new_id());
         let (rank, time) = key.columns();
@@ -101,7 +101,7 @@ impl WriteTx<'_> {
             return Err(DbError::Io(format!("there is no state {} to share", from.0)));
         }
         extents::copy(self.conn, from, id)?;
-        references::copy(self.conn, from.0, id.0)?;
+        reclaim::copy_references(self.conn, from.0, id.0)?;
         Ok(id)
     }
 
@@ -123,7 +123,7 @@ impl WriteTx<'_> {
         if let Some(standing) = self.standing(container, &name, key)?
             && standing.id != id
         {
-            remove::state(self.conn, &mut self.effects(), standing.id)?;
+            janitor::state(self.conn, self.shared, standing.id)?;
         }
         self.rekey_row(id, key, &encode(record)?, retained)
     }
@@ -138,7 +138,7 @@ impl WriteTx<'_> {
         let (rank, time) = key.columns();
         let (deleted, until) = Retained::columns(retained);
         if key != StateKey::Current {
-            remove::tags(self.conn, id)?;
+            janitor::tags(self.conn, id)?;
         }
         self.conn
             .prepare_cached(
@@ -160,7 +160,7 @@ impl WriteTx<'_> {
 
     /// Removes a state with its content and tags.
     pub fn remove(&self, id: StateId) -> Result<(), DbError> {
-        remove::state(self.conn, &mut self.effects(), id)
+        janitor::state(self.conn, self.shared, id)
     }
 
     /// Removes at most `limit` states and containers whose time has come, and returns how many.
@@ -270,7 +270,7 @@ impl WriteTx<'_> {
                     .execute(params![standing.id.0, signed(length), record, inline])?;
                 return Ok(standing.id);
             }
-            remove::state(self.conn, &mut self.effects(), standing.id)?;
+            janitor::state(self.conn, self.shared, standing.id)?;
         }
         let id = number.unwrap_or_else(|| StateId(self.shared.new_id()));
         self.add_row(id, (container, name, key), record, length, inline)?;
@@ -308,13 +308,13 @@ impl WriteTx<'_> {
     /// Removes content and tags, so that the row can be used again. False: it cannot.
     fn clear(&self, standing: &Standing) -> Result<bool, DbError> {
         if standing.tagged {
-            remove::tags(self.conn, standing.id)?;
+            janitor::tags(self.conn, standing.id)?;
         }
         if standing.inline {
             return Ok(true);
         }
-        self.effects().dropped += standing.length;
-        remove::content(self.conn, &mut self.effects(), standing.id)
+        self.shared.add_garbage(standing.length);
+        janitor::content(self.conn, self.shared, standing.id)
     }
 }
 

@@ -5,8 +5,9 @@ use rusqlite::{OptionalExtension, Row as SqlRow, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::janitor::{Doomed, doom};
 use super::list::successor;
-use super::remove::{Doomed, doom};
+use super::states::LEASE;
 use super::tx::{BlobTx, WriteTx};
 use super::types::{ContainerId, ContainerRow, Retained, decode, encode, signed, text};
 use crate::db::DbError;
@@ -67,6 +68,20 @@ impl BlobTx<'_> {
         }
         Ok((page, None))
     }
+
+    /// The containers whose records have a lease, in order.
+    pub fn leased_containers<C: DeserializeOwned>(&self) -> Result<Vec<ContainerRow<C>>, DbError> {
+        let mut select = self.conn.prepare_cached(
+            "SELECT id, name, version, deleted, until, record FROM container
+             WHERE version = '' AND instr(record, ?1) > 0 ORDER BY name",
+        )?;
+        let mut rows = select.query(params![LEASE])?;
+        let mut containers = Vec::new();
+        while let Some(row) = rows.next()? {
+            containers.push(container_row(row)?);
+        }
+        Ok(containers)
+    }
 }
 
 impl WriteTx<'_> {
@@ -104,7 +119,7 @@ impl WriteTx<'_> {
     ) -> Result<(), DbError> {
         let Some((version, kept)) = retained else {
             self.conn.prepare_cached("DELETE FROM container WHERE id = ?1")?.execute([id.0])?;
-            return doom(self.conn, &mut self.effects(), Doomed::Container(id));
+            return doom(self.conn, self.shared, Doomed::Container(id));
         };
         self.conn
             .prepare_cached(

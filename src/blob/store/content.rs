@@ -12,8 +12,8 @@ use md5::{Digest as _, Md5};
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 use rustix::io::{Errno, pwritev, retry_on_intr};
 
+use super::Shared;
 use super::files::{Files, OpenFile};
-use super::shared::Shared;
 use super::types::ContentId;
 use crate::db::DbError;
 use crate::sync::front_end::assert_may_block;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags, fstatvfs};
 
-use super::janitor::{Chore, Chores};
+use super::janitor::Chores;
 use super::types::ContentId;
 use crate::db::{DbError, SyncMode, check_place};
 use crate::disk::folder::make_all;
@@ -53,8 +53,6 @@ pub(super) struct OpenFile {
     files: Arc<Files>,
     /// The name is on the disk.
     name_synced: AtomicBool,
-    /// A commit that refers to it failed in an unclear way.
-    doubtful: AtomicBool,
 }
 
 impl Files {
@@ -122,7 +120,6 @@ impl Files {
                         file: File::from(file),
                         files: Arc::clone(self),
                         name_synced: AtomicBool::new(false),
-                        doubtful: AtomicBool::new(false),
                     }));
                 }
                 // The clock was set back since an earlier process made this file.
@@ -268,11 +265,6 @@ impl OpenFile {
         Arc::ptr_eq(&self.files, files)
     }
 
-    /// Keeps the file, although no row refers to it, until the next start decides.
-    pub(super) fn doubt(&self) {
-        self.doubtful.store(true, Ordering::Release);
-    }
-
     pub(super) fn path(&self) -> PathBuf {
         self.files.path(self.id)
     }
@@ -281,9 +273,7 @@ impl OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         lock(&self.files.open).remove(&self.id);
-        if !self.doubtful.load(Ordering::Acquire) {
-            self.files.chores.add(Chore::Check(self.id));
-        }
+        self.files.chores.file_closed(self.id);
     }
 }
 

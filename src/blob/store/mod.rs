@@ -2,28 +2,21 @@
 //! Rules (leases, conditions, names, `ETag`s) are decided by the engine, inside its transactions.
 //!
 //! ```text
-//!   shared      state that the parts of a BlobStore share
-//!   tx          transactions: Tx reads, WriteTx also writes; their methods are in the next modules
+//!   tx          transactions: BlobTx reads, WriteTx also writes; settings, the counter of ETags.
+//!               The methods of a transaction are in the next modules
 //!   containers  rows of containers
 //!   states      rows of blobs and their states, for reading
 //!   change      changes of blobs and their content
 //!   blocks      uncommitted blocks, and lists of them that become a blob
-//!   list        listing, page by page
-//!   tags        the index of tags
-//!   leased      blobs and containers that have a lease
-//!   settings    settings of the service, and the counter behind ETags
-//!   types       identities, times, and their form in a row
-//!   schema      the tables of the database
+//!   list        pages of blobs, by name and by tag
+//!   types       identities, times, and their form in a row; schema: the tables
 //!   content     takes a body in: finds its place, hashes and writes it
 //!   files       content files: names, which are open for writing, which are not yet synced
-//!   extent      an extent, and how extents are packed into a row
-//!   extents     the extents of a state
+//!   extents     the extents of a state, packed into rows
 //!   reader      reads the bytes of one committed state
-//!   references  which content files are in use
-//!   remove      removes states, uploads and their content
+//!   reclaim     references to content files, and the checkpoint that releases unused ones
+//!   janitor     removal: at once, or later on a thread of its own
 //!   unsynced    the order of syncs, and content that a power cut has taken
-//!   reclaim     syncs content before a checkpoint, and unlinks unused files after it
-//!   janitor     the thread that removes rows and files in the background
 //!   saved       saves the blobs of one moment, and replaces all rows by saved ones or by none
 //! ```
 //!
@@ -35,22 +28,15 @@ mod blocks;
 mod change;
 mod containers;
 mod content;
-mod extent;
 mod extents;
 mod files;
 mod janitor;
-mod leased;
 mod list;
 mod reader;
 mod reclaim;
-mod references;
-mod remove;
 mod saved;
 mod schema;
-mod settings;
-mod shared;
 mod states;
-mod tags;
 #[cfg(test)]
 mod tests;
 mod tx;
@@ -58,29 +44,28 @@ mod types;
 mod unsynced;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
 use self::content::Segments;
 use self::files::Files;
-use self::janitor::{Chore, Chores, Janitor};
-use self::reclaim::{Readers, Reclaim};
-use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
-use self::tx::Effects;
+use self::janitor::{Chores, Janitor};
+use self::reclaim::{Readers, Reclaim, Released};
+use self::tx::{Meta, OpenFiles};
 use self::types::ContentId;
-use crate::db::{Database, DbError, Purpose, Stats, Store, SyncMode, Tuning, Version};
+use crate::db::{Database, DbError, Purpose, Store, SyncMode, Tuning, Version};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
 pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
-pub use self::leased::LeasedBlobs;
-pub use self::list::{BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob};
+pub use self::list::{
+    BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob, TagSearch, TaggedPage,
+};
 pub use self::reader::ContentReader;
 pub use self::saved::{HeldBlobs, SavedBlobs};
-pub use self::states::{Head, WrittenRange};
-pub use self::tags::{TagSearch, TaggedPage};
+pub use self::states::{Head, LeasedBlobs, WrittenRange};
 pub use self::tx::{BlobTx, WriteTx};
 pub use self::types::{
     ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, StateRow,
@@ -93,17 +78,52 @@ pub struct BlobStore {
     janitor: Option<JoinHandle<()>>,
 }
 
-/// What a store did since it was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlobStats {
-    /// What the database did.
-    pub database: Stats,
-    /// Content files of bodies that were given up.
-    pub given_up: u64,
-    /// Content files that nothing referred to any more.
-    pub reclaimed: u64,
-    /// Content files that an earlier process left.
-    pub swept: u64,
+/// With more bytes than this to be unlinked, a checkpoint does not wait for its time.
+const GARBAGE_MAX: u64 = 256 << 20;
+
+/// State that the parts of a store share.
+struct Shared {
+    files: Arc<Files>,
+    segments: Segments,
+    readers: Readers,
+    chores: Arc<Chores>,
+    /// Files that the janitor unlinks when their readers have ended.
+    released: Mutex<Option<Released>>,
+    /// Bytes of content that were dropped since a checkpoint was last asked for, about.
+    garbage: AtomicU64,
+    /// The next number of a state or upload.
+    next_id: AtomicI64,
+    /// The last counter that was given out.
+    last_counter: AtomicU64,
+    /// Held while all rows are replaced, and while a content file is looked up and unlinked: a file
+    /// that the new rows refer to is not removed. Locked before the writer is held.
+    replacing: Mutex<()>,
+    /// The last row of `unsynced` whose content a checkpoint has synced, until it is forgotten; 0
+    /// if there is none.
+    synced: AtomicI64,
+}
+
+impl Shared {
+    fn new_id(&self) -> i64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn released(&self) -> MutexGuard<'_, Option<Released>> {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn replacing(&self) -> MutexGuard<'_, ()> {
+        self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a checkpoint when much content waits for one to be unlinked.
+    fn add_garbage(&self, bytes: u64) {
+        let before = self.garbage.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) >= GARBAGE_MAX && before < GARBAGE_MAX {
+            self.garbage.store(0, Ordering::Relaxed);
+            self.chores.request_checkpoint();
+        }
+    }
 }
 
 impl BlobStore {
@@ -133,26 +153,21 @@ impl BlobStore {
             files,
             readers: Readers::default(),
             chores,
-            unlinking: FilesToUnlink::default(),
-            counters: Counters::default(),
+            released: Mutex::default(),
             garbage: AtomicU64::new(0),
             // Rows of `unsynced` have these numbers too: never one that was marked as synced.
             next_id: AtomicI64::new(known.id.max(unsynced::marked(folder)) + 1),
             last_counter: AtomicU64::new(known.counter),
-            ceiling: AtomicI64::new(types::signed(known.counter)),
-            era: AtomicU64::new(0),
-            replacing: Replacing::default(),
+            replacing: Mutex::default(),
             synced: AtomicI64::new(0),
         });
         database.set_checkpoint_hooks(Box::new(Reclaim::new(Arc::clone(&shared))));
-        for chore in known.left_over {
-            shared.chores.add(chore);
-        }
-        shared.chores.add(Chore::Sweep);
+        shared.chores.remove_doomed();
         if known.unused || unsynced {
             database.request_checkpoint();
         }
-        let janitor = Janitor { database: Arc::downgrade(&database), shared: Arc::clone(&shared) };
+        let (weak, swept) = (Arc::downgrade(&database), false);
+        let janitor = Janitor { database: weak, shared: Arc::clone(&shared), swept };
         let thread = std::thread::Builder::new().name("blob janitor".to_owned());
         let thread = thread.spawn(move || janitor.run());
         let thread = thread.map_err(|error| DbError::Io(format!("start a thread: {error}")))?;
@@ -171,7 +186,7 @@ impl BlobStore {
         let begun = ContentWriter::begin(Arc::clone(&self.shared), &plan);
         if matches!(begun, Err(DbError::Full { .. })) {
             // Content that was dropped takes room until a checkpoint: soon there may be some.
-            self.shared.chores.add(Chore::Checkpoint);
+            self.database.request_checkpoint();
         }
         begun
     }
@@ -181,8 +196,8 @@ impl BlobStore {
         &self,
         f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (token, era) = (self.shared.readers.enter(), self.era());
-        self.database.read(|conn| f(&BlobTx::new(conn, &self.shared, &token, era)))
+        let (shared, token) = (&*self.shared, &self.shared.readers.enter());
+        self.database.read(|conn| f(&BlobTx { conn, shared, token }))
     }
 
     /// Runs `f` in a write transaction and waits for the commit. See [`Database::write`].
@@ -193,7 +208,8 @@ impl BlobStore {
         F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
-        self.settled(self.database.write(move |conn| run_write(conn, &shared, f)))
+        let written = self.database.write(move |conn| WriteTx::run(conn, &shared, f));
+        written.map(|(value, _)| value)
     }
 
     /// As [`BlobStore::write`], for a purpose.
@@ -205,24 +221,13 @@ impl BlobStore {
     {
         let shared = Arc::clone(&self.shared);
         let written =
-            self.database.write_for(purpose, move |conn| run_write(conn, &shared, &mut f));
-        self.settled(written)
-    }
-
-    fn settled<T, E>(&self, written: Result<(T, Effects), E>) -> Result<T, E> {
-        written.map(|(value, effects)| {
-            effects.committed(&self.shared);
-            value
-        })
+            self.database.write_for(purpose, move |conn| WriteTx::run(conn, &shared, &mut f));
+        written.map(|(value, _)| value)
     }
 
     /// The version of the rows that a read sees which begins now. See [`Database::version`].
     pub fn version(&self) -> Option<Version> {
         self.database.version()
-    }
-
-    fn era(&self) -> u64 {
-        self.shared.era.load(Ordering::Acquire)
     }
 
     /// When commits and content are on the disk.
@@ -233,24 +238,13 @@ impl BlobStore {
     /// Waits until content without a reference is gone, but for what readers still need.
     pub fn settle(&self) -> Result<(), DbError> {
         self.shared.chores.wait_until_idle();
-        // What chores dropped is released by this checkpoint, and removed by further chores. A
-        // file that was open at the first is released by the second.
+        // What the janitor dropped is released by this checkpoint, and then unlinked. A file that
+        // was open at the first is released by the second.
         for _ in 0..2 {
             self.database.checkpoint()?;
             self.shared.chores.wait_until_idle();
         }
         Ok(())
-    }
-
-    /// What was done since the store was opened.
-    pub fn stats(&self) -> BlobStats {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        BlobStats {
-            database: self.database.stats(),
-            given_up: load(&self.shared.counters.given_up),
-            reclaimed: load(&self.shared.counters.reclaimed),
-            swept: load(&self.shared.counters.swept),
-        }
     }
 }
 
@@ -271,36 +265,12 @@ impl Store for BlobStore {
         mut f: impl FnMut(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
         done: impl FnOnce(Result<T, E>) + Send + 'static,
     ) {
-        let (shared, after) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
         self.database.submit(
             purpose,
-            move |conn| run_write(conn, &shared, &mut f),
-            move |written: Result<(T, Effects), E>| {
-                done(written.map(|(value, effects)| {
-                    effects.committed(&after);
-                    value
-                }));
-            },
+            move |conn| WriteTx::run(conn, &shared, &mut f),
+            move |written: Result<(T, OpenFiles), E>| done(written.map(|(value, _)| value)),
         );
-    }
-}
-
-fn run_write<T, E: From<DbError>>(
-    conn: &Connection,
-    shared: &Shared,
-    f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
-) -> Result<(T, Effects), E> {
-    let token = shared.readers.enter();
-    let era = shared.era.load(Ordering::Acquire);
-    let tx = WriteTx::new(BlobTx::new(conn, shared, &token, era));
-    let outcome = f(&tx);
-    let effects = tx.into_effects();
-    match outcome {
-        Ok(value) => Ok((value, effects)),
-        Err(error) => {
-            effects.rolled_back();
-            Err(error)
-        }
     }
 }
 
@@ -310,7 +280,6 @@ struct StoreStart {
     file: u64,
     counter: u64,
     unused: bool,
-    left_over: Vec<Chore>,
     /// Files that the last process has not synced.
     unsynced: Vec<ContentId>,
 }
@@ -330,9 +299,8 @@ impl StoreStart {
                      (SELECT coalesce(max(id), 0) FROM doomed WHERE kind = 0))",
             )?,
             file: types::unsigned(number("SELECT coalesce(max(id), 0) FROM file")?)?,
-            counter: types::unsigned(settings::ceiling(conn)?)?,
-            unused: !references::unused(conn, 1)?.is_empty(),
-            left_over: remove::left_over(conn)?,
+            counter: types::unsigned(Meta::Counter.get(conn)?)?,
+            unused: !reclaim::unused(conn, 1)?.is_empty(),
             unsynced: unsynced::files(conn)?,
         })
     }
@@ -355,7 +323,7 @@ impl Drop for BlobStore {
         let kept = self.database.write_for(Purpose::Delete, move |conn| {
             unsynced::forget_synced(conn, &shared)?;
             let last = shared.last_counter.load(Ordering::Relaxed);
-            settings::set_ceiling(conn, types::signed(last))
+            Meta::Counter.set(conn, types::signed(last))
         });
         if let Err(error) = kept {
             log::warn!("closing {}: {error}", self.database.path().display());

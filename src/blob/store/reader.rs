@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::extent::Extent;
-use super::extents::PackedRow;
+use super::extents::{Extent, PackedRow};
 use super::files::Files;
 use super::reclaim::ReaderToken;
 use super::types::ContentId;

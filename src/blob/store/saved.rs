@@ -16,12 +16,10 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
 
-use super::janitor::Chore;
 use super::reclaim::ReaderToken;
-use super::shared::Shared;
-use super::tx::Effects;
+use super::tx::{Meta, OpenFiles};
 use super::types::{ContentId, signed, unsigned};
-use super::{BlobStore, DbError, StoreStart, WriteTx, run_write, settings};
+use super::{BlobStore, DbError, Shared, StoreStart, WriteTx};
 use crate::db::{Copy, HeldWriter};
 use crate::disk::synced;
 
@@ -33,8 +31,8 @@ const KEPT: [&str; 3] = ["meta", "file", "unsynced"];
 pub struct HeldBlobs<'a> {
     held: HeldWriter<'a>,
     shared: &'a Shared,
-    /// What follows from the commit of [`HeldBlobs::write`].
-    effects: RefCell<Vec<Effects>>,
+    /// Files that the transaction refers to.
+    open: RefCell<OpenFiles>,
     /// After the writer, which the janitor may wait for with this lock.
     _replacing: MutexGuard<'a, ()>,
 }
@@ -43,9 +41,9 @@ impl BlobStore {
     /// Holds the writer, and keeps content files from being removed.
     pub fn hold(&self) -> HeldBlobs<'_> {
         // In this order: the janitor waits for the writer with this lock.
-        let replacing = self.shared.replacing.lock();
+        let replacing = self.shared.replacing();
         let (held, shared) = (self.database.hold(), &self.shared);
-        HeldBlobs { held, shared, effects: RefCell::default(), _replacing: replacing }
+        HeldBlobs { held, shared, open: RefCell::default(), _replacing: replacing }
     }
 }
 
@@ -77,7 +75,7 @@ impl HeldBlobs<'_> {
             )?;
             let saved = "SELECT coalesce(max(value), 0) FROM saved.meta WHERE name = 'counter'";
             let saved: i64 = conn.query_row(saved, [], |row| row.get(0))?;
-            settings::set_ceiling(conn, settings::ceiling(conn)?.max(saved))?;
+            Meta::Counter.set(conn, Meta::Counter.get(conn)?.max(saved))?;
             // Of a store whose counters were lost since, by `--reset`. Of this one it is not ahead.
             self.shared.last_counter.fetch_max(unsigned(saved)?, Ordering::AcqRel);
             Ok(())
@@ -89,9 +87,9 @@ impl HeldBlobs<'_> {
         &self,
         f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let written = self.held.run(|conn| Ok(run_write(conn, self.shared, f)))?;
-        written.map(|(value, effects)| {
-            self.effects.borrow_mut().push(effects);
+        let written = self.held.run(|conn| Ok(WriteTx::run(conn, self.shared, f)))?;
+        written.map(|(value, mut open)| {
+            self.open.borrow_mut().append(&mut open);
             value
         })
     }
@@ -109,7 +107,7 @@ impl HeldBlobs<'_> {
         let mut made = false;
         for id in &saved {
             made |= link_or_copy(&content.join(id.to_string()), &self.shared.files.path(*id))?;
-            self.shared.chores.add(Chore::Check(*id));
+            self.shared.chores.file_closed(*id);
         }
         if made { self.shared.files.sync_names() } else { Ok(()) }
     }
@@ -122,24 +120,19 @@ impl HeldBlobs<'_> {
     /// Commits. Blocks that were found before do not become a blob any more.
     pub fn commit(&self) -> Result<(), DbError> {
         self.held.commit()?;
-        for effects in self.effects.take() {
-            effects.committed(self.shared);
-        }
-        self.shared.era.fetch_add(1, Ordering::AcqRel);
         let known = self.held.run(StoreStart::read)?;
         self.shared.next_id.fetch_max(known.id + 1, Ordering::AcqRel);
-        for chore in known.left_over {
-            self.shared.chores.add(chore);
-        }
         // Content that nothing refers to any more goes after a checkpoint.
-        self.shared.chores.add(Chore::Checkpoint);
+        self.shared.chores.request_checkpoint();
+        self.shared.chores.remove_doomed();
         Ok(())
     }
 }
 
+/// Drops the references of all rows, which are replaced in this transaction.
 fn drop_references(conn: &Connection) -> Result<(), DbError> {
     conn.execute("UPDATE main.file SET refs = 0 WHERE refs <> 0", [])?;
-    Ok(())
+    Meta::Replaced.set(conn, Meta::Replaced.get(conn)? + 1)
 }
 
 impl std::fmt::Debug for HeldBlobs<'_> {

@@ -10,7 +10,7 @@ use super::extents;
 use super::reader::ContentReader;
 use super::tx::BlobTx;
 use super::types::{
-    ContainerId, Retained, StateId, StateKey, StateKind, StateRow, decode, text, unsigned,
+    ContainerId, Retained, StateId, StateKey, StateKind, StateRow, decode, signed, text, unsigned,
 };
 use crate::db::DbError;
 use crate::rules::Timestamp;
@@ -37,6 +37,21 @@ const FROM_KIND: &str =
 /// Rows of extents that an event loop reads, and content files that it opens, for one reader.
 const SHORT_ROWS: usize = 4;
 const SHORT_FILES: usize = 4;
+
+/// The most blobs that are searched for leases: the newest.
+pub const SEARCHED_MAX: u64 = 100_000;
+
+/// How a record that has a lease tells it: a record without one has a text there. A quote in a
+/// value is written with a backslash, so nothing else in a record reads like this.
+pub(super) const LEASE: &[u8] = b"\"lease\":{";
+
+/// Blobs that have a lease.
+pub struct LeasedBlobs<R> {
+    /// With the names of their containers, in order.
+    pub blobs: Vec<(String, StateRow<R>)>,
+    /// How many rows of blobs were not searched.
+    pub unsearched: u64,
+}
 
 /// Bytes of a page blob that one write wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,6 +242,27 @@ impl BlobTx<'_> {
                 ContentReader::open(length, range, rows, files, self.token)
             }
         }
+    }
+
+    /// The current states of blobs whose records have a lease. There is no index of leases, so the
+    /// newest rows are searched. Whether a lease is in force is decided by the service.
+    pub fn leased_blobs<R: DeserializeOwned>(&self) -> Result<LeasedBlobs<R>, DbError> {
+        let mut select = self.conn.prepare_cached(
+            "SELECT b.id, b.name, b.rank, b.time, b.deleted, b.until, b.length, b.record, c.name
+             FROM (SELECT id, container, name, rank, time, deleted, until, length, record
+                   FROM blob ORDER BY id DESC LIMIT ?1) b
+             JOIN container c ON c.id = b.container AND c.version = ''
+             WHERE b.rank = 3 AND b.deleted IS NULL AND instr(b.record, ?2) > 0
+             ORDER BY c.name, b.name",
+        )?;
+        let mut rows = select.query(params![signed(SEARCHED_MAX), LEASE])?;
+        let mut blobs = Vec::new();
+        while let Some(row) = rows.next()? {
+            blobs.push((text(row.get(8)?)?, blob_row(row)?));
+        }
+        let count = "SELECT count(*) FROM blob";
+        let count: i64 = self.conn.prepare_cached(count)?.query_row([], |row| row.get(0))?;
+        Ok(LeasedBlobs { blobs, unsearched: unsigned(count)?.saturating_sub(SEARCHED_MAX) })
     }
 
     /// The written ranges of a page blob within `window`, in order.

@@ -1,65 +1,94 @@
-//! Transactions of the blob store: what may be read in one, what may be changed, and the work that
-//! is left until the outcome is known. The database decides the outcome. The methods are with their
-//! subjects: containers, states, blocks, list, tags, settings.
+//! Transactions of the blob store: what may be read in one, and what may be changed. The database
+//! decides the outcome. The methods are with their subjects: containers, states, blocks, list,
+//! tags; those of settings and of the counter behind `ETag`s are here.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
-use super::blocks::Staged;
 use super::content::{Bytes, Content};
-use super::extent::Extent;
+use super::extents::Extent;
 use super::files::OpenFile;
-use super::janitor::Chore;
-use super::reclaim::ReaderToken;
-use super::shared::Shared;
-use super::types::ContentId;
-use super::{references, unsynced};
+use super::reclaim::{self, ReaderToken};
+use super::types::{ContentId, signed};
+use super::{Shared, unsynced};
 use crate::db::DbError;
+
+/// The counter in the database is this far ahead, so that it need not be written each time. In
+/// ticks of 100 ns: a restart after a kill skips one second.
+const AHEAD: u64 = 10_000_000;
+
+/// A number of the store itself, in the table `meta`.
+#[derive(Clone, Copy)]
+pub(super) enum Meta {
+    /// No counter that was given out is greater.
+    Counter,
+    /// How often all rows were replaced.
+    Replaced,
+}
+
+impl Meta {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Replaced => "replaced",
+        }
+    }
+
+    pub(super) fn get(self, conn: &Connection) -> Result<i64, DbError> {
+        let mut select = conn.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+        Ok(select.query_row([self.name()], |row| row.get(0)).optional()?.unwrap_or(0))
+    }
+
+    pub(super) fn set(self, conn: &Connection, value: i64) -> Result<(), DbError> {
+        conn.prepare_cached("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)")?
+            .execute((self.name(), value))?;
+        Ok(())
+    }
+}
 
 /// A transaction that sees one committed state of all blobs.
 pub struct BlobTx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) shared: &'a Shared,
     pub(super) token: &'a ReaderToken,
-    /// [`Shared::era`] before the transaction began.
-    pub(super) era: u64,
 }
 
 /// A transaction that can change blobs, and sees its own changes.
 pub struct WriteTx<'a> {
     tx: BlobTx<'a>,
-    effects: RefCell<Effects>,
+    open: RefCell<OpenFiles>,
 }
 
-impl<'a> BlobTx<'a> {
-    pub(super) fn new(
-        conn: &'a Connection,
-        shared: &'a Shared,
-        token: &'a ReaderToken,
-        era: u64,
-    ) -> Self {
-        Self { conn, shared, token, era }
+/// Files with new references. They stay open until the outcome of the transaction is known, so that
+/// a file which is not open gets no reference any more.
+pub(super) type OpenFiles = Vec<Arc<OpenFile>>;
+
+impl BlobTx<'_> {
+    /// A text that was kept under this name.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, DbError> {
+        let mut select = self.conn.prepare_cached("SELECT text FROM setting WHERE name = ?1")?;
+        Ok(select.query_row([name], |row| row.get(0)).optional()?)
     }
 }
 
 impl<'a> WriteTx<'a> {
-    pub(super) fn new(tx: BlobTx<'a>) -> Self {
-        Self { tx, effects: RefCell::default() }
+    /// Runs `f` in the writer's transaction.
+    pub(super) fn run<T, E>(
+        conn: &Connection,
+        shared: &Shared,
+        f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
+    ) -> Result<(T, OpenFiles), E> {
+        let token = &shared.readers.enter();
+        let tx = WriteTx { tx: BlobTx { conn, shared, token }, open: RefCell::default() };
+        let value = f(&tx)?;
+        Ok((value, tx.open.into_inner()))
     }
 
-    pub(super) fn into_effects(self) -> Effects {
-        self.effects.into_inner()
-    }
-
-    pub(super) fn effects(&self) -> RefMut<'_, Effects> {
-        self.effects.borrow_mut()
-    }
-
-    /// Gives `owner` bytes that are in a file. The file stays open until the outcome is known.
+    /// Gives `owner` bytes that are in a file.
     pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
         let (length, crc, synced) = (content.length(), content.crc64(), content.synced);
         match content.bytes {
@@ -71,19 +100,42 @@ impl<'a> WriteTx<'a> {
                 Err(DbError::Io("content of another account was put into this one".to_owned()))
             }
             Bytes::InFile(file, offset) => {
-                references::add(self.conn, owner, file.id)?;
-                if !synced {
-                    unsynced::note(self.conn, self.shared, (file.id, offset), length, crc)?;
-                }
                 let id = file.id;
-                self.keep(file);
+                self.open.borrow_mut().push(file);
+                reclaim::add_reference(self.conn, owner, id)?;
+                if !synced {
+                    unsynced::note(self.conn, self.shared, (id, offset), length, crc)?;
+                }
                 Ok(Some(InFile { file: id, offset, length }))
             }
         }
     }
 
-    fn keep(&self, file: Arc<OpenFile>) {
-        self.effects().files.push(file);
+    /// Keeps a text under a name, or removes it.
+    pub fn set_setting(&self, name: &str, text: Option<&str>) -> Result<(), DbError> {
+        match text {
+            Some(text) => self
+                .conn
+                .prepare_cached("INSERT OR REPLACE INTO setting (name, text) VALUES (?1, ?2)")?
+                .execute([name, text])?,
+            None => {
+                self.conn.prepare_cached("DELETE FROM setting WHERE name = ?1")?.execute([name])?
+            }
+        };
+        Ok(())
+    }
+
+    /// A number that is greater than all before it, also those of earlier processes, and at least
+    /// `at_least`.
+    pub fn next_counter(&self, at_least: u64) -> Result<u64, DbError> {
+        let next = |last: u64| last.saturating_add(1).max(at_least);
+        let counter = &self.shared.last_counter;
+        let last = counter.update(Ordering::AcqRel, Ordering::Acquire, next);
+        let given = next(last);
+        if signed(given) > Meta::Counter.get(self.conn)? {
+            Meta::Counter.set(self.conn, signed(given.saturating_add(AHEAD)))?;
+        }
+        Ok(given)
     }
 }
 
@@ -104,51 +156,5 @@ impl<'a> Deref for WriteTx<'a> {
 
     fn deref(&self) -> &BlobTx<'a> {
         &self.tx
-    }
-}
-
-/// Content that the transaction refers to, and what follows from a commit. Dropped without a word,
-/// the outcome is unclear: then no file is removed.
-#[derive(Default)]
-pub(super) struct Effects {
-    /// Files with new references. They stay open until the commit is done.
-    pub(super) files: Vec<Arc<OpenFile>>,
-    pub(super) chores: Vec<Chore>,
-    /// Rows that became those of a blob.
-    pub(super) staged: Vec<Staged>,
-    /// Bytes that one reference less needs.
-    pub(super) dropped: u64,
-    /// The number in the database that counters may reach now.
-    pub(super) ceiling: Option<i64>,
-}
-
-impl Effects {
-    /// The transaction was committed.
-    pub(super) fn committed(mut self, shared: &Shared) {
-        self.files.clear();
-        if let Some(ceiling) = self.ceiling {
-            shared.ceiling.fetch_max(ceiling, Ordering::AcqRel);
-        }
-        for chore in self.chores.drain(..) {
-            shared.chores.add(chore);
-        }
-        shared.add_garbage(self.dropped);
-    }
-
-    /// The transaction was rolled back: content that nothing else refers to is removed.
-    pub(super) fn rolled_back(mut self) {
-        self.files.clear();
-        self.staged.clear();
-    }
-}
-
-impl Drop for Effects {
-    fn drop(&mut self) {
-        for file in &self.files {
-            file.doubt();
-        }
-        for staged in &mut self.staged {
-            staged.leave();
-        }
     }
 }

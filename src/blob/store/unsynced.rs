@@ -35,9 +35,8 @@ use memchr::memmem;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::references;
-use super::shared::Shared;
 use super::types::{ContentId, signed, unsigned};
+use super::{Shared, reclaim};
 use crate::db::DbError;
 
 /// How long another process may take to close the database.
@@ -86,7 +85,7 @@ fn mark_file(folder: &Path) -> PathBuf {
 }
 
 /// Marks the rows up to `last` as synced, durably.
-pub(super) fn mark(folder: &Path, last: i64) -> Result<(), DbError> {
+fn mark(folder: &Path, last: i64) -> Result<(), DbError> {
     if marked(folder) == last {
         return Ok(());
     }
@@ -100,6 +99,15 @@ pub(super) fn mark(folder: &Path, last: i64) -> Result<(), DbError> {
     file.write_all_at(&last.to_be_bytes(), 0).and_then(|()| file.sync_data()).map_err(failed)?;
     if is_new {
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The content of the rows up to `last` is synced.
+pub(super) fn synced(shared: &Shared, last: i64) -> Result<(), DbError> {
+    if last > 0 {
+        mark(shared.files.place(), last)?;
+        shared.synced.store(last, Ordering::Release);
     }
     Ok(())
 }
@@ -194,7 +202,7 @@ fn find_lost(folder: &Path) -> Result<Option<Place>, DbError> {
     }
     for row in rows(&conn, marked(folder))? {
         let (file, offset) = file_and_offset(row.place);
-        if references::count(&conn, file)?.unwrap_or(0) > 0 {
+        if reclaim::references(&conn, file)?.unwrap_or(0) > 0 {
             let path = folder.join("blobs").join(file.to_string());
             let found = checksum(&path, offset, row.length);
             if found.map_err(|error| DbError::from_io("read", &path, &error))? != Some(row.crc) {

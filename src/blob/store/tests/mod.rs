@@ -242,7 +242,7 @@ pub(super) fn check_settled(store: &BlobStore, home: &Home) {
             })
             .unwrap();
         let unused_but_open = store
-            .read(|tx| super::references::unused(tx.conn, 10_000))
+            .read(|tx| super::reclaim::unused(tx.conn, 10_000))
             .unwrap()
             .into_iter()
             .filter(|file| store.shared.files.is_open(*file))

@@ -22,7 +22,6 @@ fn a_file_goes_after_the_checkpoint_that_covers_its_last_reference_s_end() {
     assert_eq!(home.files().len(), 1, "no checkpoint yet");
     store.settle().unwrap();
     assert_eq!(home.files().len(), 0);
-    assert_eq!(store.stats().reclaimed, 1);
     check_settled(&store, &home);
 }
 
@@ -169,7 +168,6 @@ fn files_of_an_earlier_process_without_a_reference_are_swept_and_others_stay() {
     std::fs::write(blobs.join("README"), b"of a person").unwrap();
     let store = home.open();
     store.settle().unwrap();
-    assert_eq!(store.stats().swept, 599);
     assert!(future.exists() && blobs.join("README").exists());
     assert_eq!(home.files().len(), 3);
     assert!(content_of(&store, id) == bytes(1, LARGE));
@@ -190,14 +188,14 @@ fn a_clock_that_was_set_back_never_makes_two_files_of_one_number() {
     let conn = rusqlite::Connection::open(home.dir.path().join("blob.db")).unwrap();
     conn.execute("UPDATE file SET id = ?2 WHERE id = ?1", [file, ahead]).unwrap();
     conn.execute("UPDATE uses SET file = ?2 WHERE file = ?1", [file, ahead]).unwrap();
-    let extent = super::super::extent::Extent {
+    let extent = super::super::extents::Extent {
         start: 0,
         length: LARGE as u64,
         file: super::super::types::ContentId(ahead.cast_unsigned()),
         offset: 0,
         write: 0,
     };
-    let packed = super::super::extent::pack(0, &[extent]);
+    let packed = super::super::extents::pack(0, &[extent]);
     conn.execute("UPDATE extents SET packed = ?1", [packed]).unwrap();
     drop(conn);
     let store = home.open();
@@ -227,22 +225,19 @@ fn work_that_was_left_is_done_at_the_next_start() {
     assert_eq!(home.files().len(), 0);
 }
 
+/// A commit can fail in an unclear way, so that its row is in the WAL: the file must stay until a
+/// later commit has taken the row's place there.
 #[test]
-fn a_commit_that_fails_in_an_unclear_way_keeps_the_file_until_the_next_start() {
+fn a_file_without_a_row_goes_after_a_commit_that_says_so_and_a_checkpoint() {
     let home = Home::new();
     let (store, _) = home.with_container();
-    let content = whole(&store, &bytes(1, LARGE));
-    let super::super::content::Bytes::InFile(file, _) = content.bytes else {
-        panic!("large bodies are in files");
-    };
-    // As when COMMIT itself fails after the closure succeeded.
-    let mut effects = super::super::tx::Effects::default();
-    effects.files.push(file);
-    drop(effects);
-    store.settle().unwrap();
-    assert_eq!(home.files().len(), 1);
-    drop(store);
-    let store = home.open();
+    let commits = || store.database.stats().commits;
+    store.shared.chores.wait_until_idle();
+    let before = commits();
+    drop(whole(&store, &bytes(1, LARGE)));
+    store.shared.chores.wait_until_idle();
+    assert_eq!(commits(), before + 1);
+    assert_eq!(home.files().len(), 1, "no checkpoint yet");
     store.settle().unwrap();
     assert_eq!(home.files().len(), 0);
 }
@@ -311,11 +306,11 @@ fn content_is_synced_before_the_checkpoint_that_makes_its_row_durable() {
     std::os::unix::fs::symlink(&name, path.join("loop")).unwrap();
     std::fs::remove_dir(path.join(&name)).unwrap();
     std::os::unix::fs::symlink("loop", path.join(&name)).unwrap();
-    let before = store.stats().database.checkpoints;
+    let before = store.database.stats().checkpoints;
     assert!(matches!(store.database.checkpoint(), Err(DbError::Io(_))));
-    assert_eq!(store.stats().database.checkpoints, before);
+    assert_eq!(store.database.stats().checkpoints, before);
     std::fs::remove_file(path.join(&name)).unwrap();
     std::fs::rename(path.join("aside"), path.join(&name)).unwrap();
     store.database.checkpoint().unwrap();
-    assert_eq!(store.stats().database.checkpoints, before + 1);
+    assert_eq!(store.database.stats().checkpoints, before + 1);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Home, body, bytes, put, read_all};
 use crate::blob::rules::blocks::BlockSearch;
-use crate::blob::store::janitor::Chore;
+use crate::blob::store::janitor::Doomed;
 use crate::blob::store::{BlobStore, BlockChoice, BodyRole, ContainerId, StateId};
 use crate::db::DbError;
 use crate::disk::synced::watch;
@@ -115,9 +115,12 @@ fn a_chore_of_before_removes_nothing_of_a_restored_state() {
     let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
     save(&store, folder.path());
     restore(&store, folder.path());
-    // As if the rows had been dropped just before, in slices.
-    store.shared.chores.add(Chore::Drop(id.0));
-    store.shared.chores.add(Chore::DropContainer(c));
+    // As if a pass had found them in the table before.
+    for doomed in [Doomed::Rows(id.0), Doomed::Container(c)] {
+        let shared = std::sync::Arc::clone(&store.shared);
+        let remove = move |conn: &rusqlite::Connection| doomed.remove_slice(conn, &shared);
+        assert!(store.database.write(remove).unwrap());
+    }
     store.settle().unwrap();
     assert!(read(&store, id) == sent);
 }
