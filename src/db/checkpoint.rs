@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB};
 
@@ -45,7 +46,7 @@ pub(super) struct Checkpointer {
     pub(super) writer: Arc<Writer>,
     pub(super) wal: Arc<Wal>,
     pub(super) counters: Arc<Counters>,
-    pub(super) hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
+    pub(super) hooks: Option<Arc<dyn CheckpointHooks>>,
     pub(super) files: Arc<LockedFile>,
 }
 
@@ -75,14 +76,13 @@ impl Checkpointer {
 
     /// Looks whether the files still have their names, and has the writer refuse until they do.
     fn in_place(&self) -> Result<(), DbError> {
-        let looked = look(&self.files, &self.file, self.hooks.get().map(AsRef::as_ref));
+        let looked = look(&self.files, &self.file, self.hooks.as_deref());
         self.writer.set_gone(looked.as_ref().err());
         looked
     }
 
     fn round(&self, round: &Round) -> Result<(), DbError> {
-        let hooks = self.hooks.get().map(AsRef::as_ref);
-        around(hooks, &self.connection, &self.file, || {
+        around(self.hooks.as_deref(), &self.connection, &self.file, || {
             if round.restart {
                 // The writer waits for this round.
                 return self.restart(SPACE_PATIENCE);
@@ -158,10 +158,12 @@ impl Drop for End<'_> {
     }
 }
 
-/// The last checkpoint, when the threads have ended: the WAL is emptied.
+/// The last checkpoint, when the threads have ended: the WAL is emptied, and removed when `conn` is
+/// closed. If it fails, the WAL stays for the next start.
 pub(super) fn close(conn: &Connection, file: &Path, hooks: Option<&dyn CheckpointHooks>) {
     let result = around(hooks, conn, file, || {
         conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         Ok(())
     });
     if let Err(error) = result {

@@ -107,6 +107,9 @@ fn open(path: &Path, more: OpenFlags) -> Result<Connection, DbError> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a parameter of a range changes.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // A checkpoint of SQLite's own, when the last connection is closed, would make rows durable
+    // before what they refer to.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(conn)
 }
 

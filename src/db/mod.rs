@@ -42,9 +42,9 @@ mod wal;
 mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -140,7 +140,7 @@ pub struct Database {
     writer: Arc<Writer>,
     wal: Arc<Wal>,
     counters: Arc<Counters>,
-    hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
+    hooks: Option<Arc<dyn CheckpointHooks>>,
     threads: Vec<JoinHandle<()>>,
     /// Last, so that it is closed after all connections.
     locked_file: Arc<LockedFile>,
@@ -159,6 +159,19 @@ impl Database {
         sync: SyncMode,
         tuning: Tuning,
     ) -> Result<Self, DbError> {
+        Self::open_hooked(path, schema, sync, tuning, |_| Ok((None, ())))
+            .map(|(database, ())| database)
+    }
+
+    /// As [`Database::open_with`], with work that belongs to checkpoints. `begin` makes it before
+    /// the first checkpoint can run, on the writing connection.
+    pub fn open_hooked<T>(
+        path: &Path,
+        schema: &Schema,
+        sync: SyncMode,
+        tuning: Tuning,
+        begin: impl FnOnce(&Connection) -> Result<(Option<Arc<dyn CheckpointHooks>>, T), DbError>,
+    ) -> Result<(Self, T), DbError> {
         assert_may_block("the opening of a database");
         let file: Arc<Path> = Arc::from(path);
         let _naming = Naming::file(&file);
@@ -174,6 +187,7 @@ impl Database {
             counted.commits.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }))?;
+        let (hooks, begun) = begin(&connection)?;
         let writer = Arc::new(Writer::new(
             Arc::clone(&file),
             tuning,
@@ -182,7 +196,6 @@ impl Database {
             Arc::clone(&wal),
             Arc::clone(&counters),
         ));
-        let hooks = Arc::new(OnceLock::new());
         let checkpointer = Checkpointer {
             file: Arc::clone(&file),
             connection: connection::open_checkpointer(path, sync)?,
@@ -190,7 +203,7 @@ impl Database {
             writer: Arc::clone(&writer),
             wal: Arc::clone(&wal),
             counters: Arc::clone(&counters),
-            hooks: Arc::clone(&hooks),
+            hooks: hooks.clone(),
             files: Arc::clone(&locked_file),
         };
         let mut database = Self {
@@ -208,7 +221,7 @@ impl Database {
         let writer = Arc::clone(&database.writer);
         database.start("db writer", move || writer.run())?;
         database.start("db checkpoint", move || checkpointer.run())?;
-        Ok(database)
+        Ok((database, begun))
     }
 
     fn start(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), DbError> {
@@ -268,13 +281,6 @@ impl Database {
         receiver.recv().unwrap_or_else(|_| Err(DbError::Closed.into()))
     }
 
-    /// Sets the work that belongs to checkpoints, right after opening. A second call is ignored.
-    pub fn set_checkpoint_hooks(&self, hooks: Box<dyn CheckpointHooks>) {
-        if self.hooks.set(hooks).is_err() {
-            log::error!("{} has checkpoint hooks already", self.file.display());
-        }
-    }
-
     /// Waits for the requests under way and holds all others back until the value is dropped.
     /// Reads go on. Not for event loops.
     pub fn hold(&self) -> HeldWriter<'_> {
@@ -304,7 +310,7 @@ impl Database {
     /// An error if the files of the database have lost their names since they were opened. The
     /// writer is told within [`Tuning::checkpoint_interval`] of its next commit.
     pub fn check_place(&self) -> Result<(), DbError> {
-        checkpoint::look(&self.locked_file, &self.file, self.hooks.get().map(AsRef::as_ref))
+        checkpoint::look(&self.locked_file, &self.file, self.hooks.as_deref())
     }
 
     /// The version of the rows that a read sees which begins now; `None` while a write is under
@@ -335,7 +341,7 @@ impl Drop for Database {
         let mut all_ended = true;
         for thread in self.threads.drain(..) {
             // The last owner can be a callback on one of these threads, which cannot wait for
-            // itself. SQLite then empties the WAL when the last connection is closed.
+            // itself. The WAL then stays for the next start.
             if thread.thread().id() == std::thread::current().id() {
                 all_ended = false;
                 std::mem::forget(Arc::clone(&self.locked_file));
@@ -345,8 +351,7 @@ impl Drop for Database {
         }
         if all_ended {
             let _naming = Naming::file(&self.file);
-            let hooks = self.hooks.get().map(AsRef::as_ref);
-            checkpoint::close(&self.writer.connection(), &self.file, hooks);
+            checkpoint::close(&self.writer.connection(), &self.file, self.hooks.as_deref());
             self.writer.close_ballast();
         }
     }

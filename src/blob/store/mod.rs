@@ -56,7 +56,7 @@ use self::janitor::{Chores, Janitor};
 use self::reclaim::{Readers, Reclaim, Released};
 use self::tx::{Meta, OpenFiles};
 use self::types::ContentId;
-use crate::db::{Database, DbError, Purpose, Store, SyncMode, Tuning, Version};
+use crate::db::{CheckpointHooks, Database, DbError, Purpose, Store, SyncMode, Tuning, Version};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
 pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
@@ -104,6 +104,26 @@ struct Shared {
 }
 
 impl Shared {
+    fn open(folder: &Path, sync: SyncMode, known: StoreStart) -> Result<Self, DbError> {
+        let chores = Arc::new(Chores::default());
+        let files = Files::open(folder.join("blobs"), sync, known.file, Arc::clone(&chores))?;
+        let files = Arc::new(files);
+        files.add_dirty(known.unsynced);
+        Ok(Self {
+            segments: Segments::new(Arc::clone(&files)),
+            files,
+            readers: Readers::default(),
+            chores,
+            released: Mutex::default(),
+            garbage: AtomicU64::new(0),
+            // Rows of `unsynced` have these numbers too: never one that was marked as synced.
+            next_id: AtomicI64::new(known.id.max(unsynced::marked(folder)) + 1),
+            last_counter: AtomicU64::new(known.counter),
+            replacing: Mutex::default(),
+            synced: AtomicI64::new(0),
+        })
+    }
+
     fn new_id(&self) -> i64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
@@ -136,34 +156,21 @@ impl BlobStore {
     pub fn open_with(folder: &Path, sync: SyncMode, tuning: Tuning) -> Result<Self, DbError> {
         unsynced::cut_lost(folder)?;
         let file = folder.join("blob.db");
-        let database = Arc::new(Database::open_with(&file, &schema::SCHEMA, sync, tuning)?);
-        if !database.read(|conn| Ok::<_, DbError>(conn.table_exists(None, "unsynced")?))? {
-            database.write_for(Purpose::Delete, |conn| {
-                conn.execute_batch(schema::UNSYNCED).map_err(DbError::from)
-            })?;
-        }
-        let known = database.read(StoreStart::read)?;
-        let chores = Arc::new(Chores::default());
-        let files = Files::open(folder.join("blobs"), sync, known.file, Arc::clone(&chores))?;
-        let files = Arc::new(files);
-        let unsynced = !known.unsynced.is_empty();
-        files.add_dirty(known.unsynced);
-        let shared = Arc::new(Shared {
-            segments: Segments::new(Arc::clone(&files)),
-            files,
-            readers: Readers::default(),
-            chores,
-            released: Mutex::default(),
-            garbage: AtomicU64::new(0),
-            // Rows of `unsynced` have these numbers too: never one that was marked as synced.
-            next_id: AtomicI64::new(known.id.max(unsynced::marked(folder)) + 1),
-            last_counter: AtomicU64::new(known.counter),
-            replacing: Mutex::default(),
-            synced: AtomicI64::new(0),
-        });
-        database.set_checkpoint_hooks(Box::new(Reclaim::new(Arc::clone(&shared))));
+        let begin = |conn: &Connection| {
+            if !conn.table_exists(None, "unsynced")? {
+                conn.execute_batch(schema::UNSYNCED)?;
+            }
+            let known = StoreStart::read(conn)?;
+            let waits = known.unused || !known.unsynced.is_empty();
+            let shared = Arc::new(Shared::open(folder, sync, known)?);
+            let hooks: Arc<dyn CheckpointHooks> = Arc::new(Reclaim::new(Arc::clone(&shared)));
+            Ok((Some(hooks), (shared, waits)))
+        };
+        let (database, (shared, waits)) =
+            Database::open_hooked(&file, &schema::SCHEMA, sync, tuning, begin)?;
+        let database = Arc::new(database);
         shared.chores.remove_doomed();
-        if known.unused || unsynced {
+        if waits {
             database.request_checkpoint();
         }
         let (weak, swept) = (Arc::downgrade(&database), false);

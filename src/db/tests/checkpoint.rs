@@ -54,12 +54,13 @@ impl CheckpointHooks for Hooks {
 }
 
 fn with_hooks(place: &Place, tuning: Tuning) -> (Arc<Database>, Arc<Recorder>) {
-    let db = place.open_with(SyncMode::Normal, tuning);
     // Moves the tables into the main file, so that a copy of it can be opened.
-    db.checkpoint().unwrap();
+    drop(place.open_with(SyncMode::Normal, tuning));
     let recorder = Arc::new(Recorder::default());
-    db.set_checkpoint_hooks(Box::new(Hooks(Arc::clone(&recorder), place.file())));
-    (db, recorder)
+    let hooks: Arc<dyn CheckpointHooks> = Arc::new(Hooks(Arc::clone(&recorder), place.file()));
+    let begin = |_: &rusqlite::Connection| Ok((Some(hooks), ()));
+    let db = Database::open_hooked(&place.file(), &SCHEMA, SyncMode::Normal, tuning, begin);
+    (Arc::new(db.unwrap().0), recorder)
 }
 
 #[test]
@@ -92,6 +93,26 @@ fn closing_runs_the_hooks_too() {
     db.write(|conn| put(conn, 1, b"x")).unwrap();
     drop(db);
     assert_eq!(recorder.events(), "before [], after [1]");
+}
+
+#[test]
+fn what_could_not_be_prepared_at_the_close_or_the_opening_stays_in_the_log() {
+    let place = Place::new();
+    let log = place.file().with_file_name("test.db-wal");
+    let (db, recorder) = with_hooks(&place, quiet());
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    recorder.fail.store(true, Ordering::Relaxed);
+    drop(db);
+    assert_eq!(recorder.events(), "before [], after []");
+    assert!(log.metadata().unwrap().len() > 0);
+    let refused = |_: &rusqlite::Connection| Err::<(_, ()), _>(DbError::Closed);
+    let opened = Database::open_hooked(&place.file(), &SCHEMA, SyncMode::Normal, quiet(), refused);
+    assert_eq!(opened.err(), Some(DbError::Closed));
+    assert!(log.metadata().unwrap().len() > 0);
+    let (db, recorder) = with_hooks(&place, quiet());
+    drop(db);
+    assert_eq!(recorder.events(), "before [1], after [1]");
+    assert!(!log.exists());
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn rows_can_be_deleted_when_not_one_byte_is_free() {
 
 /// A database of so many pages with `ROWS_OF_PAGE` rows each, and a short log.
 fn with_pages(tmpfs: &Tmpfs, pages: i64) -> Arc<Database> {
-    let db = open(tmpfs, SyncMode::Normal);
+    with_pages_in(open(tmpfs, SyncMode::Normal), pages)
+}
+
+fn with_pages_in(db: Arc<Database>, pages: i64) -> Arc<Database> {
     for page in 0..pages {
         db.write(move |conn| {
             let keys = page * ROWS_OF_PAGE..(page + 1) * ROWS_OF_PAGE;
@@ -128,9 +131,14 @@ fn no_deletion_is_refused_while_the_checkpoint_runs_that_makes_room_for_it() {
     const CLIENTS: i64 = 8;
     const PAGES: i64 = 800;
     let Some(tmpfs) = Tmpfs::mount("24m") else { return };
-    let db = with_pages(&tmpfs, PAGES);
+    let begin = |_: &rusqlite::Connection| {
+        let hooks: Arc<dyn CheckpointHooks> = Arc::new(SlowDisk);
+        Ok((Some(hooks), ()))
+    };
+    let file = tmpfs.path().join("test.db");
+    let db = Database::open_hooked(&file, &SCHEMA, SyncMode::Normal, quiet(), begin).unwrap().0;
+    let db = with_pages_in(Arc::new(db), PAGES);
     tmpfs.fill();
-    db.set_checkpoint_hooks(Box::new(SlowDisk));
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {
             let db = &db;
