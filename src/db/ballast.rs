@@ -6,9 +6,9 @@
 //! refused while the ballast is smaller. [`super::writer`] decides when it is given back.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, retry_on_intr};
@@ -20,15 +20,18 @@ const PIECE: u64 = 1 << 20;
 
 pub(super) struct Ballast {
     path: PathBuf,
-    /// Bytes that the file has; `u64::MAX` where the file system cannot allocate in advance.
-    bytes: AtomicU64,
+    /// Bytes that the file has on the disk; `u64::MAX` where the file system cannot allocate in
+    /// advance. Locked while the file changes: the writer and the checkpoint thread both ask.
+    bytes: Mutex<u64>,
 }
 
 impl Ballast {
     /// That of a database whose WAL has so many bytes. On a full disk an earlier one may be
     /// smaller.
     pub(super) fn open(path: PathBuf, wal: u64) -> Self {
-        let bytes = AtomicU64::new(std::fs::metadata(&path).map_or(0, |found| found.len()));
+        // A copy of the file can be as long and have no space.
+        let space = |found: std::fs::Metadata| found.len().min(found.blocks() * 512);
+        let bytes = Mutex::new(std::fs::metadata(&path).map_or(0, space));
         let ballast = Self { path, bytes };
         ballast.covers(wal);
         ballast
@@ -37,15 +40,14 @@ impl Ballast {
     /// True if the ballast is large enough for a WAL of so many bytes. Makes it larger if there is
     /// room on the disk.
     pub(super) fn covers(&self, wal: u64) -> bool {
-        let need = wal + AHEAD;
-        self.bytes.load(Ordering::Relaxed) >= need
-            || self.allocate(need + PIECE)
-            || self.allocate(need)
+        let (need, mut bytes) = (wal + AHEAD, self.lock());
+        *bytes >= need || self.allocate(&mut bytes, need + PIECE) || self.allocate(&mut bytes, need)
     }
 
     /// Gives the space back.
     pub(super) fn release(&self) {
-        if !matches!(self.bytes.swap(0, Ordering::Relaxed), 0 | u64::MAX)
+        let mut bytes = self.lock();
+        if !matches!(std::mem::take(&mut *bytes), 0 | u64::MAX)
             && let Err(error) = self.shrink(0)
         {
             log::warn!("cannot give back the space of {}: {error}", self.path.display());
@@ -54,8 +56,8 @@ impl Ballast {
 
     /// Shrinks to what an empty WAL needs, when the database is closed.
     pub(super) fn close(&self) {
-        let bytes = self.bytes.load(Ordering::Relaxed);
-        if bytes > AHEAD && bytes < u64::MAX {
+        let bytes = self.lock();
+        if *bytes > AHEAD && *bytes < u64::MAX {
             // The next start finds what there is.
             let _ = self.shrink(AHEAD);
         }
@@ -65,31 +67,34 @@ impl Ballast {
         OpenOptions::new().write(true).open(&self.path)?.set_len(bytes)
     }
 
-    fn allocate(&self, bytes: u64) -> bool {
-        let before = self.bytes.load(Ordering::Relaxed);
+    fn allocate(&self, now: &mut u64, bytes: u64) -> bool {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let allocated = options.open(&self.path).and_then(|file| {
             let allocated = fallocate_to(&file, bytes);
             if allocated.is_err() {
                 // Some file systems keep the part that there was room for.
-                file.set_len(before)?;
+                file.set_len(*now)?;
             }
             Ok(allocated?)
         });
         match allocated.map_err(|error| Errno::from_io_error(&error)) {
-            Ok(()) => self.bytes.store(bytes, Ordering::Relaxed),
+            Ok(()) => *now = bytes,
             Err(Some(Errno::NOSPC | Errno::DQUOT)) => return false,
             // A full disk is then met by deletions too.
             Err(Some(Errno::OPNOTSUPP | Errno::NOSYS)) => {
                 log::debug!("no space in advance for {}", self.path.display());
-                self.bytes.store(u64::MAX, Ordering::Relaxed);
+                *now = u64::MAX;
             }
             // Where files may not be longer, the WAL meets that limit itself. A lack of descriptors
             // may pass: the next request tries again.
             Err(errno) => log::debug!("no ballast {} now: {errno:?}", self.path.display()),
         }
         true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,6 +119,16 @@ mod tests {
         assert!(ballast.covers(0) && length() >= AHEAD);
         ballast.close();
         assert_eq!(length(), AHEAD);
+    }
+
+    #[test]
+    fn a_ballast_that_has_a_length_and_no_space_is_allocated_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ballast");
+        File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        let ballast = Ballast::open(path.clone(), 0);
+        assert!(ballast.covers(0));
+        assert!(path.metadata().unwrap().blocks() * 512 >= AHEAD);
     }
 
     #[test]
