@@ -137,15 +137,16 @@ pub(super) fn cut_lost(folder: &Path) -> Result<(), DbError> {
     let log = folder.join("blob.db-wal");
     let failed = |error: io::Error| DbError::from_io("cut", &log, &error);
     while log.metadata().is_ok_and(|found| found.len() > 0) {
-        let lost = match find_lost(folder) {
-            Ok(lost) => lost,
+        let noted = match noted(folder) {
+            Ok(noted) => noted,
             // What is wrong with the database is said when it is opened.
             Err(error) => {
                 log::debug!("{}: {error}", folder.display());
                 return Ok(());
             }
         };
-        let Some(lost) = lost else { return Ok(()) };
+        // Content that cannot be read now may be there: without an answer no row is served.
+        let Some(lost) = find_lost(folder, noted)? else { return Ok(()) };
         let file = OpenOptions::new().read(true).write(true).open(&log).map_err(failed)?;
         let Some(end) = end_before(&file, lost).map_err(failed)? else {
             // The row was durable before its content, or the disk lost what was synced.
@@ -189,25 +190,32 @@ fn file_and_offset(place: Place) -> (ContentId, u64) {
     (ContentId(number(0)), number(8))
 }
 
-/// The first content in use whose bytes are not there.
-fn find_lost(folder: &Path) -> Result<Option<Place>, DbError> {
+/// The content in use that the last process has not synced.
+fn noted(folder: &Path) -> Result<Vec<Row>, DbError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = folder.join("blob.db");
     let conn = Connection::open_with_flags_and_vfs(database, flags, c"unix-excl")?;
     conn.busy_timeout(PATIENCE)?;
     // Closing it must not move the WAL, which may be cut.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    if !conn.table_exists(None, "unsynced")? {
-        return Ok(None);
+    let mut noted = Vec::new();
+    if conn.table_exists(None, "unsynced")? {
+        for row in rows(&conn, marked(folder))? {
+            let references = reclaim::references(&conn, file_and_offset(row.place).0)?;
+            noted.extend(references.is_some_and(|count| count > 0).then_some(row));
+        }
     }
-    for row in rows(&conn, marked(folder))? {
-        let (file, offset) = file_and_offset(row.place);
-        if reclaim::references(&conn, file)?.unwrap_or(0) > 0 {
-            let path = folder.join("blobs").join(file.to_string());
-            let found = checksum(&path, offset, row.length);
-            if found.map_err(|error| DbError::from_io("read", &path, &error))? != Some(row.crc) {
-                return Ok(Some(row.place));
-            }
+    Ok(noted)
+}
+
+/// The first content whose bytes are not there.
+fn find_lost(folder: &Path, noted: Vec<Row>) -> Result<Option<Place>, DbError> {
+    for Row { place, length, crc } in noted {
+        let (file, offset) = file_and_offset(place);
+        let path = folder.join("blobs").join(file.to_string());
+        let found = checksum(&path, offset, length);
+        if found.map_err(|error| DbError::from_io("read", &path, &error))? != Some(crc) {
+            return Ok(Some(place));
         }
     }
     Ok(None)

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::{Home, bytes, content_id, content_of, put, row, whole};
-use crate::blob::store::{BodyRole, ContentPlan, unsynced};
+use crate::blob::store::{BlobStore, BodyRole, ContentPlan, unsynced};
+use crate::db::{DbError, SyncMode};
 use crate::disk::synced::watch;
 
 const MIB: usize = 1 << 20;
@@ -128,6 +129,30 @@ fn a_write_whose_content_was_lost_is_undone_with_those_after_it() {
             assert_eq!(left, 0, "{size}, {number}");
         }
     }
+}
+
+#[test]
+fn a_store_whose_content_cannot_be_read_does_not_open_and_loses_nothing() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    put(&store, container, "blob", &bytes(1, 2 * MIB));
+    put(&store, container, "after", b"short");
+    let killed = copy_of(&home);
+    let file = killed.dir.path().join("blobs").join(home.files().first().unwrap());
+    let aside = killed.dir.path().join("aside");
+    std::fs::rename(&file, &aside).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let log = killed.dir.path().join("blob.db-wal");
+    let length = log.metadata().unwrap().len();
+    let opened = BlobStore::open(killed.dir.path(), SyncMode::Normal);
+    assert!(matches!(opened, Err(DbError::Io(_))), "{opened:?}");
+    assert_eq!(log.metadata().unwrap().len(), length);
+    std::fs::remove_dir(&file).unwrap();
+    std::fs::rename(&aside, &file).unwrap();
+    let store = killed.open();
+    let found = row(&store, container, "blob").unwrap();
+    assert!(content_of(&store, found.id) == bytes(1, 2 * MIB));
+    assert!(row(&store, container, "after").is_some());
 }
 
 #[test]
