@@ -99,15 +99,26 @@ impl HeldBlobs<'_> {
     /// refers to them; their bytes were synced when the state was saved, or here, if copied.
     fn link_content(&self, folder: &Path) -> Result<(), DbError> {
         let saved = self.held.run(|conn| {
-            let mut select = conn.prepare("SELECT id FROM saved.file WHERE refs > 0")?;
-            let ids = select.query_map([], |row| row.get::<_, i64>(0))?;
-            ids.map(|id| Ok(ContentId(unsigned(id?)?))).collect::<Result<Vec<_>, DbError>>()
+            let mut select = conn.prepare(
+                "SELECT id, EXISTS (SELECT 1 FROM main.file WHERE id = saved.file.id AND refs > 0)
+                 FROM saved.file WHERE refs > 0",
+            )?;
+            let ids = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            ids.map(|row| {
+                let (id, in_use): (i64, bool) = row?;
+                Ok((ContentId(unsigned(id)?), in_use))
+            })
+            .collect::<Result<Vec<_>, DbError>>()
         })?;
         let content = content_folder(folder);
         let mut made = false;
-        for id in &saved {
-            made |= link_or_copy(&content.join(id.to_string()), &self.shared.files.path(*id))?;
-            self.shared.chores.file_closed(*id);
+        for (id, in_use) in saved {
+            // A file in use has the bytes of all rows that ever referred to it, though the saved
+            // one may be longer: a segment is cut to its used length when it is closed.
+            let may_replace = !in_use && !self.shared.files.is_open(id);
+            let (from, to) = (content.join(id.to_string()), self.shared.files.path(id));
+            made |= link_or_copy(&from, &to, may_replace)?;
+            self.shared.chores.file_closed(id);
         }
         if made { self.shared.files.sync_names() } else { Ok(()) }
     }
@@ -189,7 +200,7 @@ impl SavedBlobs<'_> {
         let made = fs::DirBuilder::new().mode(0o700).create(&content);
         made.map_err(|error| DbError::from_io("create", &content, &error))?;
         for id in used {
-            link_or_copy(&store.shared.files.path(id), &content.join(id.to_string()))?;
+            link_or_copy(&store.shared.files.path(id), &content.join(id.to_string()), true)?;
         }
         drop(token);
         Ok(())
@@ -199,18 +210,19 @@ impl SavedBlobs<'_> {
 /// Gives a content file a second name, or copies it where that cannot be. A file that is there
 /// already has the same bytes: numbers are given once, and content is never changed where a row
 /// points. It is another file where links became copies, as `cp -r` makes them. Only one that is
-/// shorter, a copy that was cut off, is replaced. A copy is synced. False: nothing was made.
-pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<bool, DbError> {
+/// shorter, a copy that was cut off, is replaced if it may be. A copy is synced. False: nothing was
+/// made.
+fn link_or_copy(from: &Path, to: &Path, may_replace: bool) -> Result<bool, DbError> {
     let failed = |error: std::io::Error| DbError::from_io("link", to, &error);
     let length = |path: &Path| fs::metadata(path).map(|found| found.len()).map_err(failed);
     match fs::hard_link(from, to) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            if length(to)? >= length(from)? {
+            if !may_replace || length(to)? >= length(from)? {
                 return Ok(false);
             }
             fs::remove_file(to).map_err(failed)?;
-            link_or_copy(from, to)
+            link_or_copy(from, to, false)
         }
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             let mut source = File::open(from).map_err(failed)?;

@@ -149,6 +149,41 @@ fn a_block_list_that_was_resolved_before_a_replacement_is_not_committed_after_it
 }
 
 #[test]
+fn a_restore_that_fails_leaves_a_file_in_use_that_is_shorter_than_the_saved_one() {
+    let home = Home::new();
+    let store = home.open();
+    let c = container(&store);
+    let sent = [bytes(1, 50_000), bytes(2, 50_000)];
+    let first = put(&store, c, "first", &sent[0]);
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    save(&store, folder.path());
+    // A copy on another disk: of the whole segment, and without what came after it.
+    let name = home.files().pop_first().unwrap();
+    let saved = folder.path().join("blobs").join(&name);
+    let copy = std::fs::read(&saved).unwrap();
+    std::fs::remove_file(&saved).unwrap();
+    std::fs::write(&saved, &copy).unwrap();
+    let second = put(&store, c, "second", &sent[1]);
+    store.shared.segments.close(&[super::content_id(&name)]);
+    let now = home.dir.path().join("blobs").join(&name).metadata().unwrap().len();
+    assert!(now < copy.len() as u64, "the segment was cut to its used length");
+    {
+        let held = store.hold();
+        held.restore(folder.path()).unwrap();
+        // Dropped without a commit.
+    }
+    assert!(read(&store, first) == sent[0] && read(&store, second) == sent[1]);
+    restore(&store, folder.path());
+    assert!(read(&store, first) == sent[0]);
+    // A copy that a crash has cut off is replaced.
+    reset(&store);
+    store.settle().unwrap();
+    std::fs::write(home.dir.path().join("blobs").join(&name), b"cut off").unwrap();
+    restore(&store, folder.path());
+    assert!(read(&store, first) == sent[0]);
+}
+
+#[test]
 fn a_replacement_that_fails_changes_nothing() {
     let home = Home::new();
     let store = home.open();
