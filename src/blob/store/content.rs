@@ -1,5 +1,5 @@
-//! Takes a body: finds its place, hashes it and writes it, a piece at a time, with bounded memory. A
-//! commit decides that the bytes are used.
+//! Takes a body: finds its place, hashes it and writes it, a piece at a time, with bounded memory.
+//! A commit decides that the bytes are used.
 //!
 //! A short body is in its row, a longer one in a segment that many bodies share, a long one in a
 //! file of its own. Each body in a file gets a range that no other body is written to.
@@ -9,14 +9,12 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use md5::{Digest as _, Md5};
-use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 use rustix::io::{Errno, pwritev, retry_on_intr};
 
 use super::Shared;
 use super::files::{Files, OpenFile};
 use super::types::ContentId;
 use crate::db::DbError;
-use crate::sync::front_end::assert_may_block;
 
 /// Bodies up to this size live in the row.
 pub const INLINE_MAX: u64 = 16 << 10;
@@ -24,8 +22,6 @@ pub const INLINE_MAX: u64 = 16 << 10;
 const SHARED_MAX: u64 = 1 << 20;
 /// A segment is full at this size. It is removed when nothing in it is in use, so it is small.
 const SEGMENT_MAX: u64 = 32 << 20;
-/// A segment takes space from the file system in pieces of this size.
-const PIECE: u64 = 4 << 20;
 
 /// What is known of a body before it comes.
 #[derive(Clone, Copy, Debug)]
@@ -258,12 +254,10 @@ pub(super) struct Segments {
     open: [Mutex<Option<Segment>>; 2],
 }
 
-/// A file that is filled from its beginning.
+/// A file that is filled from its beginning. It is as long as the bytes that were written to it.
 struct Segment {
     file: Arc<OpenFile>,
     used: u64,
-    /// The file has space up to here.
-    prepared: u64,
 }
 
 impl Segments {
@@ -275,29 +269,23 @@ impl Segments {
         if length == 0 || (role == BodyRole::Whole && length <= INLINE_MAX) {
             return Ok(Target::Memory(Vec::with_capacity(usize::try_from(length).unwrap_or(0))));
         }
-        if length <= SHARED_MAX {
-            return self.share(role, length).map(Target::File);
-        }
         // Takes no space before bytes come: a client that only promises bytes must not fill the
         // disk.
         self.files.check_room(length)?;
-        let file = self.files.create()?;
-        set_length(&file, length)?;
-        Ok(Target::File(Place { file, offset: 0 }))
-    }
-
-    /// A place in a segment.
-    fn share(&self, role: BodyRole, length: u64) -> Result<Place, DbError> {
-        assert_may_block("the segment");
+        if length > SHARED_MAX {
+            return Ok(Target::File(Place { file: self.files.create()?, offset: 0 }));
+        }
         let mut slot = lock(&self.open[usize::from(role == BodyRole::Part)]);
         if slot.as_ref().is_some_and(|segment| segment.used + length > SEGMENT_MAX) {
             *slot = None;
         }
         let segment = match &mut *slot {
             Some(segment) => segment,
-            None => slot.insert(Segment { file: self.files.create()?, used: 0, prepared: 0 }),
+            None => slot.insert(Segment { file: self.files.create()?, used: 0 }),
         };
-        segment.take(length)
+        let place = Place { file: Arc::clone(&segment.file), offset: segment.used };
+        segment.used += length;
+        Ok(Target::File(place))
     }
 
     /// Closes segments that are among these files, without a reference: only a closed file is
@@ -307,56 +295,6 @@ impl Segments {
             lock(slot).take_if(|segment| files.contains(&segment.file.id));
         }
     }
-}
-
-impl Segment {
-    fn take(&mut self, length: u64) -> Result<Place, DbError> {
-        let end = self.used + length;
-        if end > self.prepared {
-            self.allocate(end, end.next_multiple_of(PIECE))?;
-        }
-        let place = Place { file: Arc::clone(&self.file), offset: self.used };
-        self.used = end;
-        Ok(place)
-    }
-
-    /// Has the file system promise space up to `wish`, or at least up to `need`.
-    fn allocate(&mut self, need: u64, wish: u64) -> Result<(), DbError> {
-        assert_may_block("space in a content file");
-        let promise = |end: u64| {
-            let flags = FallocateFlags::empty();
-            fallocate(&self.file.file, flags, self.prepared, end - self.prepared)
-        };
-        let (end, result) = match promise(wish) {
-            Err(Errno::NOSPC | Errno::DQUOT) if need < wish => (need, promise(need)),
-            result => (wish, result),
-        };
-        match result {
-            // Some file systems cannot promise; there a full disk is met while writing.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-            Err(errno) => {
-                return Err(DbError::from_errno("reserve space in", &self.file.path(), errno));
-            }
-        }
-        self.prepared = end;
-        Ok(())
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        if self.used < self.prepared
-            && let Err(error) = set_length(&self.file, self.used)
-        {
-            log::warn!("cannot cut {}: {error}", self.file.path().display());
-        }
-    }
-}
-
-fn set_length(file: &OpenFile, length: u64) -> Result<(), DbError> {
-    assert_may_block("the length of a content file");
-    let set = ftruncate(&file.file, length);
-    set.map_err(|errno| DbError::from_errno("lengthen", &file.path(), errno))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

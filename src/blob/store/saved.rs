@@ -114,7 +114,7 @@ impl HeldBlobs<'_> {
         let mut made = false;
         for (id, in_use) in saved {
             // A file in use has the bytes of all rows that ever referred to it, though the saved
-            // one may be longer: a segment is cut to its used length when it is closed.
+            // one may be longer: segments of 0.2 have space in advance until they are closed.
             let may_replace = !in_use && !self.shared.files.is_open(id);
             let (from, to) = (content.join(id.to_string()), self.shared.files.path(id));
             made |= link_or_copy(&from, &to, may_replace)?;
