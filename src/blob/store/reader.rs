@@ -1,7 +1,6 @@
 //! Reads the bytes of one committed state, even if the blob is overwritten or deleted meanwhile.
 //! The transaction that made the reader decided which bytes these are.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -16,10 +15,6 @@ use super::reclaim::ReaderToken;
 use super::types::ContentId;
 use crate::db::DbError;
 
-/// Files that a reader keeps open: the share of descriptors that connections get counts one file
-/// for each request. Parts of a blob mostly share a file, so that few readers open a second one.
-const FILES_MAX: usize = 1;
-
 /// The bytes of a state. Needs no transaction and holds no lock.
 pub struct ContentReader {
     length: u64,
@@ -29,7 +24,9 @@ pub struct ContentReader {
     rows: Vec<PackedRow>,
     /// The row that was used last, unpacked.
     unpacked: Option<(usize, Vec<Extent>)>,
-    open: HashMap<ContentId, File>,
+    /// The file that was used last. One alone: the share of descriptors that connections get counts
+    /// one file for each request.
+    open: Option<(ContentId, File)>,
     files: Arc<Files>,
     /// Kept while not all files are open: no file that it needs is unlinked before it ends.
     token: Option<ReaderToken>,
@@ -57,7 +54,7 @@ impl ContentReader {
             inline: Vec::new(),
             rows,
             unpacked: None,
-            open: HashMap::new(),
+            open: None,
             files,
             token: None,
         }
@@ -77,15 +74,15 @@ impl ContentReader {
             let extents = reader.rows[index].unpack()?;
             for extent in &extents {
                 let inside = extent.cut(reader.loaded.start, reader.loaded.end).is_some();
-                if !inside || reader.open.contains_key(&extent.file) {
-                    continue;
+                match &reader.open {
+                    _ if !inside => {}
+                    None => reader.open = Some((extent.file, reader.files.read(extent.file)?)),
+                    Some((open, _)) if *open == extent.file => {}
+                    Some(_) => {
+                        reader.token = Some(Arc::clone(token));
+                        return Ok(reader);
+                    }
                 }
-                if reader.open.len() >= FILES_MAX {
-                    reader.token = Some(Arc::clone(token));
-                    return Ok(reader);
-                }
-                let file = reader.files.read(extent.file)?;
-                reader.open.insert(extent.file, file);
             }
             reader.unpacked = Some((index, extents));
         }
@@ -105,32 +102,23 @@ impl ContentReader {
 
     /// Reads from `offset` until `into` is full or the state ends. May wait for the disk.
     pub fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, DbError> {
-        let mut done = 0;
-        while done < into.len() {
-            let at = offset + done as u64;
-            let Some(piece) = self.piece(at)? else { break };
-            let rest = &mut into[done..];
-            done += match piece {
-                Piece::InFile(extent) => {
-                    let wanted = limit(rest, extent.end() - at);
-                    let from = extent.offset + (at - extent.start);
-                    let file = self.file(extent.file)?;
-                    let read = read_all(file, wanted, from);
-                    let read = read.map_err(|error| self.failed(extent.file, &error))?;
-                    if read == 0 {
-                        return Err(self.cut_short(extent.file));
-                    }
-                    read
-                }
-                piece => self.copy(piece, at, rest),
-            };
-        }
-        Ok(done)
+        self.read_with(offset, into, true)
     }
 
     /// As [`ContentReader::read_at`], but only what is in memory: `None` if the first byte would
     /// have to come from the disk, fewer bytes if a later one would.
     pub fn read_now(&mut self, offset: u64, into: &mut [u8]) -> Result<Option<usize>, DbError> {
+        let done = self.read_with(offset, into, false)?;
+        let at_end = offset >= self.length || into.is_empty();
+        Ok((done > 0 || at_end).then_some(done))
+    }
+
+    fn read_with(
+        &mut self,
+        offset: u64,
+        into: &mut [u8],
+        may_wait: bool,
+    ) -> Result<usize, DbError> {
         let mut done = 0;
         while done < into.len() {
             let at = offset + done as u64;
@@ -139,40 +127,37 @@ impl ContentReader {
             done += match piece {
                 Piece::InFile(extent) => {
                     // To open a file may wait.
-                    if !self.open.contains_key(&extent.file) {
+                    if !may_wait && self.open.as_ref().is_none_or(|(id, _)| *id != extent.file) {
                         break;
                     }
                     let wanted = limit(rest, extent.end() - at);
                     let from = extent.offset + (at - extent.start);
                     let file = self.file(extent.file)?;
-                    match read_cached(file, wanted, from) {
+                    let read = if may_wait {
+                        read_all(file, wanted, from)
+                    } else {
+                        read_cached(file, wanted, from)
+                    };
+                    match read {
                         Ok(0) => return Err(self.cut_short(extent.file)),
                         Ok(read) => read,
-                        Err(Errno::AGAIN | Errno::OPNOTSUPP) => break,
-                        Err(errno) => return Err(self.failed(extent.file, &errno.into())),
+                        Err(error) if !may_wait && would_wait(&error) => break,
+                        Err(error) => return Err(self.failed(extent.file, &error)),
                     }
                 }
-                piece => self.copy(piece, at, rest),
+                Piece::Inline(range) => {
+                    let count = range.len().min(rest.len());
+                    rest[..count].copy_from_slice(&self.inline[range.start..range.start + count]);
+                    count
+                }
+                Piece::Hole(end) => {
+                    let hole = limit(rest, end - at);
+                    hole.fill(0);
+                    hole.len()
+                }
             };
         }
-        let at_end = offset >= self.length || into.is_empty();
-        Ok((done > 0 || at_end).then_some(done))
-    }
-
-    fn copy(&self, piece: Piece, at: u64, into: &mut [u8]) -> usize {
-        match piece {
-            Piece::Inline(range) => {
-                let count = range.len().min(into.len());
-                into[..count].copy_from_slice(&self.inline[range.start..range.start + count]);
-                count
-            }
-            Piece::Hole(end) => {
-                let hole = limit(into, end - at);
-                hole.fill(0);
-                hole.len()
-            }
-            Piece::InFile(_) => 0,
-        }
+        Ok(done)
     }
 
     fn piece(&mut self, at: u64) -> Result<Option<Piece>, DbError> {
@@ -204,19 +189,11 @@ impl ContentReader {
     }
 
     fn file(&mut self, id: ContentId) -> Result<&File, DbError> {
-        if !self.open.contains_key(&id) {
-            if self.open.len() >= FILES_MAX {
-                self.open.clear();
-            }
-            let file = self.files.read(id)?;
-            self.open.insert(id, file);
-        }
-        Ok(&self.open[&id])
-    }
-
-    #[cfg(test)]
-    pub(super) fn open_files(&self) -> usize {
-        self.open.len()
+        let open = match self.open.take_if(|(open, _)| *open == id) {
+            Some(open) => open,
+            None => (id, self.files.read(id)?),
+        };
+        Ok(&self.open.insert(open).1)
     }
 
     fn failed(&self, id: ContentId, error: &std::io::Error) -> DbError {
@@ -250,9 +227,15 @@ fn read_all(file: &File, into: &mut [u8], mut from: u64) -> std::io::Result<usiz
     Ok(done)
 }
 
-fn read_cached(file: &File, into: &mut [u8], from: u64) -> Result<usize, Errno> {
+fn read_cached(file: &File, into: &mut [u8], from: u64) -> std::io::Result<usize> {
     let mut slices = [IoSliceMut::new(into)];
-    rustix::io::retry_on_intr(|| preadv2(file, &mut slices, from, ReadWriteFlags::NOWAIT))
+    let read = || preadv2(file, &mut slices, from, ReadWriteFlags::NOWAIT);
+    Ok(rustix::io::retry_on_intr(read)?)
+}
+
+/// The bytes are not in memory, or the file system cannot tell.
+fn would_wait(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::OPNOTSUPP))
 }
 
 impl std::fmt::Debug for ContentReader {
