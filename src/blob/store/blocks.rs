@@ -20,8 +20,6 @@ use crate::rules::Timestamp;
 
 /// Lists of more blocks should be staged, so that their commit is short.
 pub const STAGE_ABOVE: usize = ROW_MAX;
-/// Up to this many entries, blocks are looked up one by one.
-const LOOK_UP_EACH: usize = 32;
 /// Blocks that one transaction of a long list writes.
 const SLICE: usize = 8 * ROW_MAX;
 
@@ -118,10 +116,10 @@ impl BlobTx<'_> {
         name: &str,
         id: &[u8],
     ) -> Result<bool, DbError> {
-        match self.upload(container, name)? {
-            Some((upload, _)) => Ok(self.uncommitted(upload, id)?.is_some()),
-            None => Ok(false),
-        }
+        let sql = "SELECT 1 FROM block JOIN upload ON upload.id = block.upload
+                   WHERE container = ?1 AND name = ?2 AND block.id = ?3";
+        let mut select = self.conn.prepare_cached(sql)?;
+        Ok(select.exists(params![container.0, name.as_bytes(), id])?)
     }
 
     /// IDs and lengths of the uncommitted blocks, in order of their IDs.
@@ -173,7 +171,14 @@ impl BlobTx<'_> {
         list: &[BlockChoice<'_>],
     ) -> Result<Option<BlockList>, DbError> {
         let upload = self.upload(container, name)?;
-        let mut search = Search::new(self, upload, current, list.len())?;
+        let mut search = Search {
+            tx: self,
+            upload: upload.map(|(upload, _)| upload),
+            current,
+            uncommitted: None,
+            committed: None,
+            took_uncommitted: false,
+        };
         let mut found = Vec::with_capacity(list.len());
         let mut ids = Vec::with_capacity(list.len());
         let mut files = HashSet::new();
@@ -209,20 +214,18 @@ impl BlobTx<'_> {
         Ok(select.query_row(given, |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
     }
 
-    fn uncommitted(&self, upload: i64, id: &[u8]) -> Result<Option<Found>, DbError> {
-        let sql = "SELECT file, offset, length FROM block WHERE upload = ?1 AND id = ?2";
-        let mut select = self.conn.prepare_cached(sql)?;
-        let mut rows = select.query(params![upload, id])?;
-        rows.next()?.map(|row| found(row, 0)).transpose()
-    }
-
     fn all_uncommitted(&self, upload: i64) -> Result<HashMap<Vec<u8>, Found>, DbError> {
         let sql = "SELECT id, file, offset, length FROM block WHERE upload = ?1";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([upload])?;
         let mut blocks = HashMap::new();
         while let Some(row) = rows.next()? {
-            blocks.insert(row.get(0)?, found(row, 1)?);
+            let found = Found {
+                file: ContentId(unsigned(row.get(1)?)?),
+                offset: unsigned(row.get(2)?)?,
+                length: unsigned(row.get(3)?)?,
+            };
+            blocks.insert(row.get(0)?, found);
         }
         Ok(blocks)
     }
@@ -233,74 +236,52 @@ impl BlobTx<'_> {
     }
 }
 
-fn found(row: &rusqlite::Row<'_>, column: usize) -> Result<Found, DbError> {
-    Ok(Found {
-        file: ContentId(unsigned(row.get(column)?)?),
-        offset: unsigned(row.get(column + 1)?)?,
-        length: unsigned(row.get(column + 2)?)?,
-    })
-}
-
-/// Looks blocks up for one list.
+/// Looks blocks up for one list. The blocks of a kind are read when the first is asked for.
 struct Search<'a, 'b> {
     tx: &'a BlobTx<'b>,
     upload: Option<i64>,
     current: Option<StateId>,
-    /// All uncommitted blocks, for a long list.
     uncommitted: Option<HashMap<Vec<u8>, Found>>,
-    /// The committed blocks, once one was asked for.
     committed: Option<HashMap<Vec<u8>, Found>>,
     /// One of the uncommitted blocks was found.
     took_uncommitted: bool,
 }
 
-impl<'a, 'b> Search<'a, 'b> {
-    fn new(
-        tx: &'a BlobTx<'b>,
-        upload: Option<(i64, i64)>,
-        current: Option<StateId>,
-        entries: usize,
-    ) -> Result<Self, DbError> {
-        let upload = upload.map(|(upload, _)| upload);
-        let uncommitted = match upload {
-            Some(upload) if entries > LOOK_UP_EACH => Some(tx.all_uncommitted(upload)?),
-            _ => None,
-        };
-        Ok(Self { tx, upload, current, uncommitted, committed: None, took_uncommitted: false })
-    }
-
+impl Search<'_, '_> {
     fn find(&mut self, choice: &BlockChoice<'_>) -> Result<Option<Found>, DbError> {
-        match choice.search {
-            BlockSearch::Uncommitted => self.find_uncommitted(choice.id),
-            BlockSearch::Committed => self.find_committed(choice.id),
-            BlockSearch::Latest => match self.find_uncommitted(choice.id)? {
-                Some(found) => Ok(Some(found)),
-                None => self.find_committed(choice.id),
-            },
-        }
-    }
-
-    fn find_uncommitted(&mut self, id: &[u8]) -> Result<Option<Found>, DbError> {
-        let found = match (&self.uncommitted, self.upload) {
-            (Some(blocks), _) => blocks.get(id).copied(),
-            (None, Some(upload)) => self.tx.uncommitted(upload, id)?,
-            (None, None) => None,
-        };
-        self.took_uncommitted |= found.is_some();
-        Ok(found)
-    }
-
-    fn find_committed(&mut self, id: &[u8]) -> Result<Option<Found>, DbError> {
-        let Some(current) = self.current else { return Ok(None) };
-        if self.committed.is_none() {
-            let mut committed = HashMap::new();
-            for (id, extent) in extents::blocks_of(self.tx.conn, current)? {
-                let Extent { file, offset, length, .. } = extent;
-                committed.entry(id).or_insert(Found { file, offset, length });
+        if choice.search != BlockSearch::Committed {
+            let found = self.uncommitted()?.get(choice.id).copied();
+            self.took_uncommitted |= found.is_some();
+            if found.is_some() || choice.search == BlockSearch::Uncommitted {
+                return Ok(found);
             }
-            self.committed = Some(committed);
         }
-        Ok(self.committed.as_ref().and_then(|blocks| blocks.get(id)).copied())
+        Ok(self.committed()?.get(choice.id).copied())
+    }
+
+    fn uncommitted(&mut self) -> Result<&HashMap<Vec<u8>, Found>, DbError> {
+        let blocks = match (self.uncommitted.take(), self.upload) {
+            (Some(blocks), _) => blocks,
+            (None, Some(upload)) => self.tx.all_uncommitted(upload)?,
+            (None, None) => HashMap::new(),
+        };
+        Ok(self.uncommitted.insert(blocks))
+    }
+
+    fn committed(&mut self) -> Result<&HashMap<Vec<u8>, Found>, DbError> {
+        let blocks = match (self.committed.take(), self.current) {
+            (Some(blocks), _) => blocks,
+            (None, Some(current)) => {
+                let mut committed = HashMap::new();
+                for (id, extent) in extents::blocks_of(self.tx.conn, current)? {
+                    let Extent { file, offset, length, .. } = extent;
+                    committed.entry(id).or_insert(Found { file, offset, length });
+                }
+                committed
+            }
+            (None, None) => HashMap::new(),
+        };
+        Ok(self.committed.insert(blocks))
     }
 }
 
@@ -315,10 +296,10 @@ impl WriteTx<'_> {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let upload = self.upload_or_new(container, name)?;
-        let Some(in_file) = self.refer(upload, content)? else {
+        let Some(extent) = self.refer(upload, content, 0, 0)? else {
             return Err(DbError::Io("a block has no bytes".to_owned()));
         };
-        let place = (signed(in_file.file.0), signed(in_file.offset), signed(in_file.length));
+        let place = (signed(extent.file.0), signed(extent.offset), signed(extent.length));
         let replaced = self
             .conn
             .prepare_cached(

@@ -51,9 +51,9 @@ impl WriteTx<'_> {
     /// Gives a state that has no content what is not in its row.
     fn fill(&self, id: StateId, content: Content) -> Result<(), DbError> {
         if inline(&content).is_none()
-            && let Some(in_file) = self.refer(id.0, content)?
+            && let Some(extent) = self.refer(id.0, content, 0, 0)?
         {
-            extents::insert_row(self.conn, id, &[in_file.extent(0, 0)], None)?;
+            extents::insert_row(self.conn, id, &[extent], None)?;
         }
         Ok(())
     }
@@ -184,9 +184,9 @@ impl WriteTx<'_> {
     /// Adds bytes at the end and returns the offset they begin at.
     pub fn append(&self, id: StateId, content: Content) -> Result<u64, DbError> {
         let start = self.length_without_inline(id)?;
-        if let Some(in_file) = self.refer(id.0, content)? {
-            extents::push(self.conn, id, in_file.extent(start, 0))?;
-            self.set_length(id, start + in_file.length)?;
+        if let Some(extent) = self.refer(id.0, content, start, 0)? {
+            extents::push(self.conn, id, extent)?;
+            self.set_length(id, extent.end())?;
         }
         Ok(start)
     }
@@ -203,8 +203,7 @@ impl WriteTx<'_> {
         if offset.saturating_add(content.length()) > length {
             return Err(DbError::Io(format!("pages at {offset} end behind the blob's {length}")));
         }
-        if let Some(in_file) = self.refer(id.0, content)? {
-            let extent = in_file.extent(offset, write);
+        if let Some(extent) = self.refer(id.0, content, offset, write)? {
             extents::replace(self.conn, id, &(offset..extent.end()), Some(extent))?;
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::content::{Bytes, Content};
 use super::extents::Extent;
 use super::files::OpenFile;
 use super::reclaim::{self, ReaderToken};
-use super::types::{ContentId, signed};
+use super::types::signed;
 use super::{Shared, unsynced};
 use crate::db::DbError;
 
@@ -75,7 +75,7 @@ impl BlobTx<'_> {
     }
 }
 
-impl<'a> WriteTx<'a> {
+impl WriteTx<'_> {
     /// Runs `f` in the writer's transaction.
     pub(super) fn run<T, E>(
         conn: &Connection,
@@ -88,8 +88,15 @@ impl<'a> WriteTx<'a> {
         Ok((value, tx.open.into_inner()))
     }
 
-    /// Gives `owner` bytes that are in a file.
-    pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
+    /// Gives `owner` bytes that are in a file, as the extent at `start` of this write. `None`: there
+    /// are no bytes.
+    pub(super) fn refer(
+        &self,
+        owner: i64,
+        content: Content,
+        start: u64,
+        write: u64,
+    ) -> Result<Option<Extent>, DbError> {
         let (length, crc, synced) = (content.length(), content.crc64(), content.synced);
         match content.bytes {
             Bytes::Inline(bytes) if bytes.is_empty() => Ok(None),
@@ -106,7 +113,7 @@ impl<'a> WriteTx<'a> {
                 if !synced {
                     unsynced::note(self.conn, self.shared, (id, offset), length, crc)?;
                 }
-                Ok(Some(InFile { file: id, offset, length }))
+                Ok(Some(Extent { start, length, file: id, offset, write }))
             }
         }
     }
@@ -136,18 +143,6 @@ impl<'a> WriteTx<'a> {
             Meta::Counter.set(self.conn, signed(given.saturating_add(AHEAD)))?;
         }
         Ok(given)
-    }
-}
-
-pub(super) struct InFile {
-    pub(super) file: ContentId,
-    pub(super) offset: u64,
-    pub(super) length: u64,
-}
-
-impl InFile {
-    pub(super) fn extent(&self, start: u64, write: u64) -> Extent {
-        Extent { start, length: self.length, file: self.file, offset: self.offset, write }
     }
 }
 
