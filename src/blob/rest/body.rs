@@ -218,8 +218,9 @@ impl BlobCall<'_> {
         Ok(())
     }
 
-    /// Receives a body into the store. The MD5 of a whole blob is needed in any case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
-    /// body. It goes before `Content-MD5`.
+    /// Receives a body into the store. The MD5 of a whole blob is needed in any case, and the one
+    /// that the blob is to keep (`x-ms-blob-content-md5`) must be that of the body. It goes before
+    /// `Content-MD5`.
     pub(super) async fn receive(
         &self,
         body: impl Into<Arriving>,

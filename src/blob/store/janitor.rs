@@ -1,5 +1,6 @@
 //! Removal of states, uploads and containers: a short one at once, a long one later and in slices,
-//! so that no transaction is long. And the janitor, the thread that removes what was left for later.
+//! so that no transaction is long. And the janitor, the thread that removes what was left for
+//! later.
 //!
 //! What is left to remove is in the database: rows of the table `doomed`, and files without a
 //! reference. So a pass of the janitor begins there, a pass that fails or panics is repeated, and

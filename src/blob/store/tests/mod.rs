@@ -228,7 +228,7 @@ pub(super) fn check_settled(store: &BlobStore, home: &Home) {
     wait_until("the removal of files without a reference", || {
         let used = check(store, home);
         home.files().difference(&used).all(|name| {
-            // The segment and the files of parts may be there before their first commit.
+            // Segments may be there before their first commit.
             store.shared.files.is_open(content_id(name))
         })
     });
