@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::peers::{Process, process_of};
 use super::programs::{Programs, words};
 use super::row::{AnsweredRequest, AtGate, Event, FileEvent, Happening, Row, ServerChange};
 use crate::rules::address::ObjectAddress;
@@ -130,14 +131,14 @@ impl EventRow {
             }
             Event::Written { .. } => unreachable!("a page has no changes"),
             Event::Request(answered) => made.request(row.system, answered, programs),
-            Event::Gated(at) => made.at_gate("gated", at),
+            Event::Gated(at) => made.at_gate("gated", at, row.system),
             Event::Released(at) => {
-                made.at_gate("released", at);
+                made.at_gate("released", at, row.system);
                 made.add(&json!({ "timed_out": at.timed_out }));
             }
-            Event::Abandoned(at) => made.at_gate("abandoned", at),
+            Event::Abandoned(at) => made.at_gate("abandoned", at, row.system),
             Event::Fault { fault, visitor } => {
-                made.visit("fault", visitor);
+                made.visit("fault", visitor, row.system);
                 made.add(&json!({ "fault": fault }));
             }
             Event::Changed(ServerChange { kind, by, id, detail }) => {
@@ -220,6 +221,7 @@ impl EventRow {
         let took = i64::try_from(answered.took.as_nanos()).unwrap_or(i64::MAX);
         let started = Timestamp(ended.0.saturating_sub(took));
         self.is("request", answered.service);
+        self.process(&answered.client, ended);
         self.object = object_of(answered.service, &answered.path);
         self.add(&json!({
             "operation": answered.operation,
@@ -247,12 +249,12 @@ impl EventRow {
         self.add(&json!({ "refusal": why }));
     }
 
-    fn at_gate(&mut self, event: &str, at: &AtGate) {
-        self.visit(event, &at.visitor);
+    fn at_gate(&mut self, event: &str, at: &AtGate, when: Timestamp) {
+        self.visit(event, &at.visitor, when);
         self.add(&json!({ "gate": at.gate, "at": at.point.name(), "request": at.request }));
     }
 
-    fn visit(&mut self, event: &str, visitor: &Visitor) {
+    fn visit(&mut self, event: &str, visitor: &Visitor, when: Timestamp) {
         self.is(event, visitor.service);
         self.object = object_of(visitor.service, &visitor.path);
         // As in the row of a request: its ID is a field of its own.
@@ -265,6 +267,14 @@ impl EventRow {
             "client_request": visitor.client_request,
             "user_agent": visitor.user_agent.as_deref(),
         }));
+        self.process(client, when);
+    }
+
+    /// The process of a client on this machine, where it can be told.
+    fn process(&mut self, client: &str, when: Timestamp) {
+        if let Some(Process { pid, program }) = process_of(client, when) {
+            self.add(&json!({ "pid": pid, "program": &*program }));
+        }
     }
 }
 

@@ -9,10 +9,12 @@
 //!   history   the latest changes of a service
 //!   json      a row as clients read it
 //!   programs  the names of programs behind process ids
+//!   peers     the processes behind connections from this machine
 //! ```
 
 pub mod history;
 pub mod json;
+pub mod peers;
 pub mod programs;
 pub mod ring;
 pub mod row;

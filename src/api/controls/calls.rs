@@ -339,6 +339,12 @@ pub struct WaitingEntry {
     /// The program that the client says it is.
     #[serde(default)]
     pub user_agent: Option<String>,
+    /// The process of a client on this machine, where it can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The program of that process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// For how long it has waited.
     pub waits_ms: u64,
 }

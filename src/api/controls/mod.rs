@@ -25,7 +25,8 @@ use crate::bench::Controls;
 use crate::bench::controls::{
     self as bench, FaultAction, FaultRow, Frequency, GateRow, Point, RULES_MAX, WaitingRow, kept,
 };
-use crate::clock::{ClockChange, TimeSource as _};
+use crate::clock::{ClockChange, SystemClock, TimeSource as _};
+use crate::journal::peers::process_of;
 use crate::rules::Timestamp;
 use crate::rules::pattern::{Pattern, is_on_mount};
 use crate::rules::time::{iso, parse_iso};
@@ -365,14 +366,19 @@ fn requests_of(pattern: Pattern) -> Requests {
 
 fn gate_entry(row: GateRow, waiting: &[WaitingRow]) -> GateEntry {
     let here = waiting.iter().filter(|one| one.gate == row.id);
-    let entry = |one: &WaitingRow| WaitingEntry {
-        request: one.id,
-        operation: one.visitor.operation.clone(),
-        path: one.visitor.path.clone(),
-        client: one.visitor.client.clone(),
-        client_request: one.visitor.client_request.clone(),
-        user_agent: one.visitor.user_agent.as_deref().map(str::to_owned),
-        waits_ms: millis(one.since),
+    let entry = |one: &WaitingRow| {
+        let process = process_of(&one.visitor.client, SystemClock.now());
+        WaitingEntry {
+            request: one.id,
+            operation: one.visitor.operation.clone(),
+            path: one.visitor.path.clone(),
+            client: one.visitor.client.clone(),
+            client_request: one.visitor.client_request.clone(),
+            user_agent: one.visitor.user_agent.as_deref().map(str::to_owned),
+            pid: process.as_ref().map(|process| process.pid),
+            program: process.map(|process| process.program.to_string()),
+            waits_ms: millis(one.since),
+        }
     };
     GateEntry {
         id: row.id,

@@ -130,11 +130,13 @@ fn a_request_whose_client_goes_away_at_a_gate_is_abandoned() {
     api.get(&format!("gates/{id}/wait")).is(200);
     let row = body(&api.get(&format!("gates/{id}")).is(200));
     assert_eq!(row["waiting"][0]["user_agent"], "tester/1");
+    assert_eq!(row["waiting"][0]["pid"], std::process::id());
     drop(client);
     let gone = last(&api, "kind=abandoned&wait_ms=20000");
     let gated = last(&api, "kind=gated");
     assert_eq!((&gone["gate"], &gone["request"]), (&id, &gated["request"]));
     assert_eq!((&gone["object"], &gone["user_agent"]), (&json!("blob:box/a"), &json!("tester/1")));
+    assert_eq!(gone["pid"], std::process::id(), "who has hung up was known before");
     assert!(events(&api, "kind=released").is_empty());
     ask(folder.service("blob"), "GET", "/box/a", &[], b"").is(404);
 }
