@@ -26,6 +26,7 @@
 //!   leases          leases of files, shares, blobs and containers
 //!   address         SHARE:/PATH and its like
 //!   objects         blobs, queues, messages and entities as people are told of them
+//!   stored          what is stored, one level at a time
 //!   controls        the clock, gates and faults
 //!   states          the state of the server as a whole
 //!   shares          shares as a whole, their snapshots
@@ -72,6 +73,7 @@ mod site;
 mod socket;
 mod states;
 mod status;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -99,3 +101,4 @@ pub use shares::*;
 pub use socket::{SOCKET_NAME, SocketError, is_served};
 pub use states::*;
 pub use status::*;
+pub use stored::*;

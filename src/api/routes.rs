@@ -21,14 +21,14 @@ use super::{
     CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, DeleteState, Deleted, ErrorAnswer,
     Explanation, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClock, GetConnection,
     GetEvents, GetFaults, GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetLease, GetLeases,
-    GetLocks, GetLog, GetMessages, GetPending, GetShares, GetSnapshots, GetStates, GetStatus,
-    GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, LeaseBroken, LeaseList,
-    LeaseShown, LockList, MessageList, NewFault, NewGate, PendingList, Release, ReleaseGate,
-    ReleaseGates, ReleaseRequest, Released, RemoveFault, RemoveFaults, RemoveGate, RemoveGates,
-    Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState, ServerStatus, ShareCreated,
-    ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted, StateEntry, StateList,
-    StateRestored, Stop, Stopping, TurnClock, Undelete, Undeleted, Unmount, Unmounted, WaitAtGate,
-    Waiting, Went,
+    GetLocks, GetLog, GetMessages, GetObjects, GetPending, GetShares, GetSnapshots, GetStates,
+    GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, LeaseBroken, LeaseList,
+    LeaseShown, LockList, MessageList, NewFault, NewGate, ObjectList, PendingList, Release,
+    ReleaseGate, ReleaseGates, ReleaseRequest, Released, RemoveFault, RemoveFaults, RemoveGate,
+    RemoveGates, Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState, ServerStatus,
+    ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted, StateEntry,
+    StateList, StateRestored, Stop, Stopping, TurnClock, Undelete, Undeleted, Unmount, Unmounted,
+    WaitAtGate, Waiting, Went,
 };
 use crate::journal::json::EventPage;
 
@@ -181,6 +181,8 @@ calls! {
         plain(Session::why);
     GET "/api/v1/history" history: GetHistory => History, 200 []
         "The latest changes, oldest first", plain(Session::history);
+    GET "/api/v1/objects" objects: GetObjects => ObjectList, 200 [409]
+        "What is stored, one level at a time", plain(Session::objects);
     GET "/api/v1/clock" clock: GetClock => ClockState, 200 []
         "The clock of the server", plain(Session::clock);
     POST "/api/v1/clock" turnClock: TurnClock => ClockState, 200 []

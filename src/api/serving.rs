@@ -55,6 +55,9 @@ pub trait ServedAccount: Send + Sync {
     /// The Queue service, if its data exists.
     fn used_queue(&self) -> QueueResult<Option<&QueueService>>;
 
+    /// The Table service, if its data exists.
+    fn used_table(&self) -> TableResult<Option<&TableService>>;
+
     /// The remembered changes of blobs, queues and tables, the oldest of each service first.
     fn changes(&self, wanted: &dyn Fn(&ObjectAddress) -> bool) -> Vec<Change>;
 

@@ -167,6 +167,10 @@ impl ServedAccount for Account {
         self.has_used(ServiceKind::Queue).then(|| self.queue()).transpose()
     }
 
+    fn used_table(&self) -> TableResult<Option<&TableService>> {
+        self.has_used(ServiceKind::Table).then(|| self.table()).transpose()
+    }
+
     fn changes(&self, wanted: &dyn Fn(&ObjectAddress) -> bool) -> Vec<Change> {
         let wanted = |change: &Change| wanted(&change.object);
         // A service that is not open remembers nothing.

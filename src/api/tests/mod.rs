@@ -64,6 +64,9 @@ impl ServedAccount for FakeAccount {
     fn used_queue(&self) -> QueueResult<Option<&QueueService>> {
         Ok(None)
     }
+    fn used_table(&self) -> TableResult<Option<&TableService>> {
+        Ok(None)
+    }
     fn changes(&self, _: &dyn Fn(&ObjectAddress) -> bool) -> Vec<Change> {
         Vec::new()
     }

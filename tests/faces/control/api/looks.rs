@@ -1,8 +1,9 @@
 //! Calls that show something.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fixture::{Api, NAME, body, get_file, put_blob, refused, serve};
+use crate::common::http::ask;
 use crate::control::fixture::json as told;
 
 #[test]
@@ -53,6 +54,46 @@ fn why_tells_of_files_and_of_objects() {
     let history = body(&api.get("history?object=blob:box/b").is(200));
     assert_eq!(history["changes"][0]["operation"], "Put Blob");
     assert_eq!(body(&api.get("history").is(200))["changes"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_is_stored_is_shown_one_level_at_a_time() {
+    let (folder, _server, api) = serve(&[]);
+    let level = |object: &str| {
+        let list = body(&api.get(&format!("objects{object}")).is(200));
+        assert_eq!(list["more"], false);
+        let rows = list["objects"].as_array().unwrap().clone();
+        let text = |row: &Value| format!("{} {}", row["kind"].as_str().unwrap(), row["object"]);
+        (rows.iter().map(text).collect::<Vec<_>>(), rows)
+    };
+    put_blob(&folder, "b", &[], b"123").is(201);
+    put_blob(&folder, "dir/c", &[], b"1").is(201);
+    let (queue, table) = (folder.service("queue"), folder.service("table"));
+    ask(queue, "PUT", "/jobs", &[], b"").is(201);
+    let message = b"<QueueMessage><MessageText>mail</MessageText></QueueMessage>";
+    ask(queue, "POST", "/jobs/messages", &[], message).is(201);
+    let kind = [("content-type", "application/json")];
+    ask(table, "POST", "/Tables", &kind, br#"{"TableName":"Rows"}"#).is(201);
+    ask(table, "POST", "/Rows", &kind, br#"{"PartitionKey":"p","RowKey":"r"}"#).is(201);
+    let all = [
+        "container \"blob:box\"",
+        "queue \"queue:jobs\"",
+        "table \"table:Rows\"",
+        "share \"file:docs\"",
+    ];
+    assert_eq!(level("").0, all);
+    let (blobs, rows) = level("?object=blob:box");
+    assert_eq!(blobs, ["blob \"blob:box/b\"", "prefix \"blob:box/dir/\""]);
+    assert_eq!((&rows[0]["length"], &rows[1]["length"]), (&json!(3), &Value::Null));
+    assert_eq!(level("?object=blob:box/dir/").0, ["blob \"blob:box/dir/c\""]);
+    let (_, messages) = level("?object=queue:jobs");
+    assert_eq!((&messages[0]["text"], messages.len()), (&json!("mail"), 1));
+    assert_eq!(level("?object=table:Rows").0, ["entity \"table:Rows/p/r\""]);
+    assert_eq!(level("?object=file:docs").0, ["file \"file:docs/a.txt\""]);
+    for none in ["blob:none", "queue:none", "table:None", "file:none", "file:docs/none"] {
+        refused(api.get(&format!("objects?object={none}")), 404, "not_found");
+    }
+    refused(api.get("objects?object=blob:"), 400, "bad_request");
 }
 
 #[test]
