@@ -20,13 +20,14 @@ const fn script(path: &'static str, text: &'static str) -> PageFile {
 }
 
 /// The files, by path.
-const FILES: [PageFile; 17] = [
+const FILES: [PageFile; 19] = [
     html("/", include_str!("page/index.html")),
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
     script("/page/api.js", include_str!("page/api.js")),
     script("/page/bench.js", include_str!("page/bench.js")),
     script("/page/clock.js", include_str!("page/clock.js")),
+    script("/page/connect.js", include_str!("page/connect.js")),
     script("/page/dom.js", include_str!("page/dom.js")),
     script("/page/follow.js", include_str!("page/follow.js")),
     script("/page/lanes.js", include_str!("page/lanes.js")),
@@ -35,6 +36,7 @@ const FILES: [PageFile; 17] = [
     script("/page/log.js", include_str!("page/log.js")),
     script("/page/page.js", include_str!("page/page.js")),
     script("/page/panels.js", include_str!("page/panels.js")),
+    script("/page/sections.js", include_str!("page/sections.js")),
     script("/page/state.js", include_str!("page/state.js")),
     script("/page/stream.js", include_str!("page/stream.js")),
     script("/page/timeline.js", include_str!("page/timeline.js")),

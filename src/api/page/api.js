@@ -15,12 +15,7 @@ export const session = {
 };
 
 /** An answer other than 2xx. `status` 0: the server was not reached. */
-export class ApiError extends Error {
-  constructor(status, kind, message, holder) {
-    super(message);
-    Object.assign(this, { status, kind, holder });
-  }
-}
+export const apiError = (status, message) => Object.assign(new Error(message), { status });
 
 /** The address of a call, with the account that is looked at unless another one is named. */
 export function address(path, query = {}, account = session.account) {
@@ -37,7 +32,7 @@ export function headers(more = {}) {
   return { ...(session.token ? { authorization: `Bearer ${session.token}` } : {}), ...more };
 }
 
-/** Makes a call; gives the answer's JSON, or throws `ApiError`. */
+/** Makes a call; gives the answer's JSON, or throws `error with a status`. */
 export async function call(method, path, { body, query, signal } = {}) {
   const more = method === 'GET' ? {} : { 'x-latchfs-client': CLIENT, 'content-type': 'application/json' };
   let answer;
@@ -50,19 +45,16 @@ export async function call(method, path, { body, query, signal } = {}) {
     });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'unreachable', 'The server does not answer. The page tries again by itself.');
+    throw apiError(0, 'The server does not answer. The page tries again by itself.');
   }
   const text = await answer.text();
   let json = null;
   try {
     json = text ? JSON.parse(text) : {};
   } catch {
-    throw new ApiError(answer.status, 'failed', `The server answered ${answer.status} without JSON.`);
+    throw apiError(answer.status, `The server answered ${answer.status} without JSON.`);
   }
-  if (!answer.ok) {
-    const error = json?.error ?? {};
-    throw new ApiError(answer.status, error.kind ?? 'failed', error.message ?? `The server answered ${answer.status}.`, error.holder);
-  }
+  if (!answer.ok) throw apiError(answer.status, json?.error?.message ?? `The server answered ${answer.status}.`);
   return json;
 }
 

@@ -2,14 +2,14 @@
 // what the forms send; what the server makes of it is in docs/api.md.
 
 import { call, change, note } from './api.js';
-import { $, button, busy, countdown, dateTime, el, emptyState, parseSpan, plural, refusedState, say, span } from './dom.js';
-import { clientName, shortAgent, withAgent } from './log.js';
+import { $, button, busy, countdown, dateTime, el, parseSpan, plural, say, span } from './dom.js';
+import { clientName, noteProcess, outcome, shortAgent, withAgent } from './log.js';
 
 const OPERATIONS = ['Put Blob', 'Get Blob', 'Delete Blob', 'Put Block', 'Put Block List', 'Append Block', 'Put Page', 'Lease Blob', 'Set Blob Metadata', 'Copy Blob', 'Create Container', 'Lease Container', 'List Blobs',
   'Create File', 'Get File', 'Put Range', 'Delete File', 'Lease File', 'Put Message', 'Get Messages', 'Update Message', 'Delete Message', 'Peek Messages',
   'Insert Entity', 'Update Entity', 'Merge Entity', 'Delete Entity', 'Query Entities', 'Get *', 'Put *', '*'];
 
-/** The most waiting requests in the strip. */
+/** The most waiting requests in the band; three in a narrow window. */
 const WAITING_MAX = 8;
 
 const field = (label, control, kind = '') => el('label', { class: `field ${kind}` }, el('span', { class: 'label' }, label), control);
@@ -83,36 +83,29 @@ export function actionWords(action) {
   return JSON.stringify(action);
 }
 
-/** A list below a form; `rowOf(item)` gives an element, made again only when the data differs. */
+/** A list above a form; `rowOf(item)` gives an element, made again only when the data differs. */
 class FormPanel {
   #items = el('div', { class: 'items' });
-  #empty = el('div', { class: 'empty' });
+  #add;
   #shown = null;
   #rowOf;
-  #describe;
 
-  constructor(host, form, rowOf, describe) {
+  constructor(host, form, rowOf) {
     this.#rowOf = rowOf;
-    this.#describe = describe;
-    host.append(el('div', { class: 'bench' }, form, this.#items, this.#empty));
+    this.#add = el('details', { class: 'add' }, el('summary', {}, form.getAttribute('aria-label')), form);
+    host.append(this.#items, this.#add);
   }
 
-  draw(rows, { refused }) {
-    const text = JSON.stringify([refused, rows.map(({ read, waiting, ...row }) => [row, waiting?.length])]);
+  draw(rows) {
+    const text = JSON.stringify(rows.map(({ read, waiting, ...row }) => [row, waiting?.length]));
     if (text === this.#shown) return;
+    if (this.#shown === null) this.#add.open = rows.length === 0;
     this.#shown = text;
     // A row that had the focus is made again: its button of the same name gets the focus back.
     const label = this.#items.contains(document.activeElement) ? document.activeElement.getAttribute('aria-label') : null;
     this.#items.replaceChildren(...rows.map(this.#rowOf));
     if (label) [...this.#items.querySelectorAll('button')].find((node) => node.getAttribute('aria-label') === label)?.focus();
-    this.#empty.hidden = rows.length > 0;
-    if (rows.length === 0) {
-      if (refused) refusedState(this.#empty, refused);
-      else this.#describe(this.#empty);
-    }
   }
-
-  tick() {}
 }
 
 function item(title, lines, actions) {
@@ -148,7 +141,7 @@ function gatesPanel(host, context) {
       button('Remove', async () => {
         if (await change('DELETE', `gates/${gate.id}`, undefined, `Gate ${gate.id} was removed; requests that waited there went on.`)) context.refresh(['gates']);
       }, { class: 'danger small', 'aria-label': `Remove gate ${gate.id}` })].filter(Boolean));
-  }, (node) => emptyState(node, 'No gates.', 'A request that matches a gate stops there until you let it go, so that the order of two clients is your choice. The same by command:', ['latchfs gate add \'Put Blob\' \'docs/*\'']));
+  });
 }
 
 const FAULTS = [
@@ -207,7 +200,7 @@ function faultsPanel(host, context) {
     [button('Remove', async () => {
       if (await change('DELETE', `faults/${fault.id}`, undefined, `Fault ${fault.id} was removed.`)) context.refresh(['faults']);
     }, { class: 'danger small', 'aria-label': `Remove fault ${fault.id}` })],
-  ), (node) => emptyState(node, 'No faults.', 'A request that matches a fault fails, comes late or loses its answer: the case that breaks retry logic. The same by command:', ['latchfs fault add \'Put Blob\' --drop after --times 1']));
+  ));
 }
 
 function statesPanel(host, context) {
@@ -234,13 +227,13 @@ function statesPanel(host, context) {
       const sure = await context.confirm(`Delete the saved state ${state.name}?`, 'The server itself does not change.', 'Delete');
       if (sure && await change('DELETE', `states/${encodeURIComponent(state.name)}`, undefined, `State ${state.name} was deleted.`)) context.refresh(['states']);
     }, { class: 'danger small', 'aria-label': `Delete state ${state.name}` })],
-  ), (node) => emptyState(node, 'No saved states.', 'Save what the services hold now, and come back to it before each test. The same by command:', ['latchfs state save seeded', 'latchfs state restore seeded']));
+  ));
 }
 
-export const BENCH_TABS = [
-  { id: 'gates', name: 'Gates', make: gatesPanel, bench: true },
-  { id: 'faults', name: 'Faults', make: faultsPanel, bench: true },
-  { id: 'states', name: 'States', make: statesPanel, bench: true },
+export const BENCH_SECTIONS = [
+  { id: 'gates', name: 'Gates', make: gatesPanel, empty: ['No gates.', 'A request that matches a gate stops there until you let it go, so that the order of two clients is your choice. The same by command:', ['latchfs gate add \'Put Blob\' \'docs/*\'']] },
+  { id: 'faults', name: 'Faults', make: faultsPanel, empty: ['No faults.', 'A request that matches a fault fails, comes late or loses its answer: the case that breaks retry logic. The same by command:', ['latchfs fault add \'Put Blob\' --drop after --times 1']] },
+  { id: 'states', name: 'States', make: statesPanel, empty: ['No saved states.', 'Save what the services hold now, and come back to it before each test. The same by command:', ['latchfs state save seeded', 'latchfs state restore seeded']] },
 ];
 
 /** The list that the forms suggest operations from. */
@@ -248,18 +241,21 @@ export function operationsList() {
   return el('datalist', { id: 'operations' }, ...OPERATIONS.map((name) => el('option', { value: name })));
 }
 
-/** The strip of requests that wait at gates. */
+const named = (request) => withAgent(clientName(request), shortAgent(request.user_agent));
+
+/** The band of requests that wait at gates. */
 export class GatedStrip {
   #host = $('gated');
   #rows = new Map();
   #title = el('h2');
+  #all = button('Let all go', () => this.#releaseAll(), { class: 'go small' });
   #items = el('div', { class: 'gated-items' });
   #more = el('p', { class: 'muted' });
   #context;
 
   constructor(context) {
     this.#context = context;
-    this.#host.append(this.#title, this.#items, this.#more);
+    this.#host.append(el('header', {}, this.#title, this.#all), this.#items, this.#more);
   }
 
   /** Requests that wait, oldest first. */
@@ -272,35 +268,46 @@ export class GatedStrip {
   draw() {
     const all = this.waiting();
     this.#host.hidden = all.length === 0;
+    if (all.length === 0 && this.#rows.size === 0) return;
     say(this.#title, `${plural(all.length, 'request waits', 'requests wait')} at ${new Set(all.map((one) => one.gate)).size === 1 ? `gate ${all[0]?.gate}` : 'gates'}`);
-    const shown = all.slice(0, WAITING_MAX);
+    this.#all.hidden = all.length < 2;
+    const shown = all.slice(0, innerWidth <= 640 ? 3 : WAITING_MAX);
     const wanted = new Set(shown.map((one) => one.request));
-    for (const [id, row] of this.#rows) {
-      if (!wanted.has(id)) {
-        row.remove();
-        this.#rows.delete(id);
-      }
-    }
-    for (const one of shown) this.#row(one);
+    for (const [id, row] of this.#rows) if (!wanted.has(id) && this.#rows.delete(id)) row.remove();
+    for (const one of shown) this.#row(one, all);
     say(this.#more, all.length > shown.length ? `and ${all.length - shown.length} more` : '');
   }
 
-  #row(one) {
+  #row(one, all) {
     let row = this.#rows.get(one.request);
     if (!row) {
       row = el('div', { class: 'gated-row' },
-        el('b', {}, one.operation), el('span', { class: 'mono path' }, one.path), el('span', { class: 'who', title: one.client.replace(/^REST /, '') }, withAgent(clientName(one), shortAgent(one.user_agent))),
-        el('span', { class: 'muted' }, `${one.point}, gate ${one.gate}`), el('span', { class: 'muted left' }),
-        button('Let go', () => this.release(one.request), { class: 'go small', 'aria-label': `Let request ${one.request} go: ${one.operation} ${one.path} of ${one.client}` }));
+        el('b', {}, one.operation), el('span', { class: 'mono path', title: one.path }, one.path), el('span', { class: 'who' }), el('span', { class: 'muted rival' }), el('span', { class: 'muted left' }),
+        button('', () => this.release(one.request), { class: 'small' }));
       this.#rows.set(one.request, row);
       this.#items.append(row);
     }
+    const [, , who, rivalNode, leftNode, go] = row.children;
+    noteProcess(one);
+    say(who, named(one));
+    const others = all.filter((other) => other !== one && other.path === one.path).map(named).map((name) => (name === named(one) ? 'another request of it' : name));
+    const rival = others.length > 0 ? null : this.#context.rivalOf(one);
+    const last = rival ? `last ${rival.operation} ${outcome(rival)} by ${withAgent(rival.who, rival.agent)} ${span(this.#context.state.systemNow() - rival.at)} ago` : '';
+    say(rivalNode, others.length > 0 ? `against ${others.slice(0, 2).join(', ')}${others.length > 2 ? ` and ${others.length - 2} more` : ''}` : last || `${one.point}, gate ${one.gate}`);
     const left = (one.limit - one.waits_ms - (performance.now() - one.read)) / 1000;
-    say(row.querySelector('.left'), Number.isFinite(left) ? `goes on in ${countdown(left)}` : '');
+    say(leftNode, Number.isFinite(left) ? `goes on in ${countdown(left)}` : '');
+    say(go, all.length > 1 ? 'Let this one go first' : 'Let go');
+    go.setAttribute('aria-label', `${go.textContent}: ${one.operation} ${one.path} of ${who.textContent}`);
+    go.classList.toggle('go', all.length === 1);
   }
 
   async release(request) {
     await change('POST', `requests/${request}/release`, {}, '');
+    this.#context.refresh(['gates']);
+  }
+
+  async #releaseAll() {
+    for (const gate of new Set(this.waiting().map((one) => one.gate))) await change('POST', `gates/${gate}/release`, {}, '');
     this.#context.refresh(['gates']);
   }
 

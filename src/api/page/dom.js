@@ -5,12 +5,17 @@
 export const $ = (id) => document.getElementById(id);
 
 /**
- * Makes an element. Keys of `props`: `class`, `on` (listeners by event name), `data`; any other key
- * is an attribute, left out if the value is null, undefined or false.
+ * Makes an element. Keys of `props`: `class`, `on` (listeners by event name); any other key is an
+ * attribute, left out if the value is null, undefined or false.
  */
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
-  set(node, props);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === 'class') node.className = value;
+    else if (name === 'on') for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
+    else node.setAttribute(name, value === true ? '' : value);
+  }
   node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
@@ -23,16 +28,6 @@ export function svg(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
   return node;
-}
-
-function set(node, props) {
-  for (const [name, value] of Object.entries(props)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name === 'class') node.className = value;
-    else if (name === 'on') for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
-    else if (name === 'data') Object.assign(node.dataset, value);
-    else node.setAttribute(name, value === true ? '' : value);
-  }
 }
 
 /** Sets a node's text, if it differs. */
@@ -65,15 +60,20 @@ export function emptyState(node, title, text, commands = []) {
   node.replaceChildren(
     el('p', { class: 'empty-title' }, title),
     text ? el('p', { class: 'muted' }, text) : '',
-    ...commands.map((command) => el('div', { class: 'command' },
-      el('code', {}, command),
-      button('Copy', () => navigator.clipboard?.writeText(command).catch(() => {}), { class: 'quiet', 'aria-label': `Copy the command ${command}` }))),
+    ...commands.map((command) => copied(command, `Copy the command ${command}`)),
   );
 }
 
-/** Why a list is empty although the server was asked: the server's own words. */
-export function refusedState(node, message) {
-  emptyState(node, 'The server does not show this.', message);
+/** A text with a button that copies it. */
+export function copied(text, label) {
+  return el('div', { class: 'command' }, el('code', {}, text),
+    button('Copy', () => navigator.clipboard?.writeText(text).catch(() => {}), { class: 'quiet', 'aria-label': label }));
+}
+
+/** A number of bytes in the largest unit that it has one of. */
+export function bytes(n) {
+  const at = Math.min(4, Math.floor(Math.log2(Math.max(1, n)) / 10));
+  return at === 0 ? `${n} B` : `${(n / 1024 ** at).toFixed(1)} ${'KMGT'[at - 1]}iB`;
 }
 
 /** What this browser remembers under `key`; null if nothing, or if the browser forbids it. */

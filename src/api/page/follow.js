@@ -2,7 +2,7 @@
 // and gives events of kinds that this page does not know). Decides when to connect again and from
 // which event; what events mean is decided in log.js.
 
-import { ApiError, address, get, headers } from './api.js';
+import { address, apiError, get, headers } from './api.js';
 
 const RETRY_FIRST_MS = 150;
 const RETRY_MAX_MS = 2000;
@@ -74,7 +74,7 @@ export class Follower {
       try {
         await this.#connect(() => { tries = 0; });
       } catch (error) {
-        if (error instanceof ApiError && error.status === 401) {
+        if (error.status === 401) {
           this.#on.link('token');
           await this.#pause(UNTIL_TOLD_MS);
           continue;
@@ -107,7 +107,7 @@ export class Follower {
       signal,
       headers: headers({ accept: 'text/event-stream', 'last-event-id': String(this.#after) }),
     });
-    if (!answer.ok) throw new ApiError(answer.status, 'failed', `events: ${answer.status}`);
+    if (!answer.ok) throw apiError(answer.status, `events: ${answer.status}`);
     this.#on.link('live');
     connected();
     await this.#read(answer.body.getReader());

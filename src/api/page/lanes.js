@@ -10,13 +10,17 @@ const NARROW = 3;
 /** Requests are logged when they are answered: so many that began before the view may end in it. */
 const LATE_MAX = 200;
 /** The most rows of one lane, for requests of one client that overlap. */
-const LEVELS_MAX = 3;
+const LEVELS_MAX = 6;
 
-/** True if an entry is a bar or a point of a lane. */
-const drawn = (entry) => !entry.isGlobal && entry.kind !== 'gated' && entry.kind !== 'released' && entry.who !== '';
+/** True for a bar without an end whose request is at a gate. */
+export const isWaiting = (entry) => entry.end === Infinity && entry.gates.at(-1).to === null;
+
+/** A function that tells whether an entry is a bar or a point of a lane; `focus`: of these alone. */
+const drawnIn = (log, focus) => (entry) => !entry.isGlobal && entry.kind !== 'gated' && entry.kind !== 'released' && entry.who !== ''
+  && (!focus || focus.has(log.laneOf(entry).key));
 
 /** Bars, points and lines from the end of `entries`, oldest first, until `enough(entry)` says so. */
-function newest(entries, skip, enough) {
+function newest(entries, drawn, skip, enough) {
   const items = [];
   let skipped = 0;
   for (let i = entries.length - 1; i >= 0 && items.length < BARS_MAX; i -= 1) {
@@ -54,12 +58,15 @@ function stack(lanes) {
 function toLanes(bars, log) {
   const byName = new Map();
   for (const bar of bars) {
-    const { name, about, order } = log.laneOf(bar.entry);
-    if (!byName.has(name)) byName.set(name, { name, about, order, bars: [] });
-    byName.get(name).bars.push(bar);
+    const of = log.laneOf(bar.entry);
+    if (!byName.has(of.key)) byName.set(of.key, { ...of, rank: 2, bars: [] });
+    const lane = byName.get(of.key);
+    lane.bars.push(bar);
+    lane.rank = Math.min(lane.rank, isWaiting(bar.entry) ? 0 : bar.entry.refused ? 1 : 2);
   }
-  // A client keeps its place among the lanes while other clients come and go.
-  const lanes = [...byName.values()].sort((a, b) => a.order - b.order || 0);
+  // Clients that wait come first, then those that were refused; of each kind in the order in which
+  // they came, so that a lane keeps its place while others come and go.
+  const lanes = [...byName.values()].sort((a, b) => a.rank - b.rank || a.order - b.order || 0);
   const shown = lanes.slice(0, LANES_MAX);
   stack(shown);
   return { lanes: shown, hidden: lanes.length - shown.length };
@@ -70,7 +77,8 @@ function toLanes(bars, log) {
  * apart are drawn as one, `mixed` if only some were refused, so that a drawing costs no more than
  * its pixels.
  */
-export function timeView(log, { width, span, end }) {
+export function timeView(log, { width, span, end, focus = null }) {
+  const drawn = drawnIn(log, focus);
   const from = end - span;
   const x = (t) => ((t - from) / span) * width;
   const bars = [];
@@ -91,7 +99,7 @@ export function timeView(log, { width, span, end }) {
 
 function addBar(log, bars, columns, one) {
   if (one.ends - one.x0 < NARROW && one.gates.length === 0) {
-    const lane = log.laneOf(one.entry).name;
+    const lane = log.laneOf(one.entry).key;
     let column = columns.get(lane);
     if (!column) columns.set(lane, column = new Map());
     const at = Math.floor(one.x0 / NARROW);
@@ -130,11 +138,11 @@ function timeTicks(from, end, width) {
  * requests of microseconds and of minutes interleave in plain sight. `back`: how many entries to
  * leave out at the end.
  */
-export function orderView(log, { width, column, back }) {
+export function orderView(log, { width, column, back, focus = null }) {
   const room = Math.max(4, Math.floor(width / column) - 1);
   const open = back === 0 ? waiting(log) : [];
   let used = open.length * 2;
-  const items = newest(log.visible, back, (entry) => (used += moments(entry).length) > room + 2);
+  const items = newest(log.visible, drawnIn(log, focus), back, (entry) => (used += moments(entry).length) > room + 2);
   const all = [...items, ...open];
   const steps = all.flatMap((entry) => moments(entry)).sort((a, b) => a.at - b.at || a.rank - b.rank || a.seq - b.seq);
   const first = Math.max(0, steps.length - room);

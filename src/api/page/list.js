@@ -35,9 +35,7 @@ export class VirtualList {
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
-  get following() {
-    return this.#following;
-  }
+  get following() { return this.#following; }
 
   /** Stays at the end from now on, or where it is. */
   follow(following = true) {
@@ -74,9 +72,7 @@ export class VirtualList {
     this.draw();
   }
 
-  #room() {
-    return this.#host.clientHeight - this.#body.offsetTop;
-  }
+  #room() { return this.#host.clientHeight - this.#body.offsetTop; }
 
   draw() {
     const host = this.#host;

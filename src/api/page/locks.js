@@ -1,7 +1,7 @@
 // Byte-range locks, drawn as bars over the file. Decides the scale: byte offsets, with short ranges
 // widened so that a lock of one byte can be seen beside one of a gigabyte.
 
-import { count, el, emptyState, refusedState, say, svg } from './dom.js';
+import { count, el, svg } from './dom.js';
 
 /** The most files, and locks of one file, that are drawn. */
 const FILES_MAX = 60;
@@ -96,16 +96,14 @@ function axis(scale) {
 
 export class LocksPanel {
   #host = el('div', { class: 'locks', tabindex: '0', role: 'group', 'aria-label': 'Byte-range locks by file' });
-  #empty = el('div', { class: 'empty' });
-  #note = el('p', { class: 'left-out', role: 'status' });
   #shown = null;
 
   constructor(host) {
-    host.append(this.#host, this.#empty, this.#note);
+    host.append(this.#host);
   }
 
-  draw(locks, { total, leftOut, refused }) {
-    const text = JSON.stringify([total > 0, leftOut, refused, locks.map(({ read, ...lock }) => lock)]);
+  draw(locks) {
+    const text = JSON.stringify(locks.map(({ read, ...lock }) => lock));
     if (text === this.#shown) return;
     this.#shown = text;
     const files = new Map();
@@ -114,19 +112,9 @@ export class LocksPanel {
       if (!files.has(name)) files.set(name, []);
       files.get(name).push(lock);
     }
-    this.#host.hidden = locks.length === 0;
-    this.#empty.hidden = locks.length > 0;
-    if (locks.length === 0) {
-      if (refused) refusedState(this.#empty, refused);
-      else if (total > 0) emptyState(this.#empty, 'No lock matches the filters.', '');
-      else emptyState(this.#empty, 'No byte range is locked.', 'Locks that programs take on the mount are drawn here over the file. Try:', ['sqlite3 latchfs-mnt/a.db "begin exclusive; create table t(x);" ".shell sleep 30"']);
-    }
     this.#host.replaceChildren(
       el('p', { class: 'legend' }, el('i', { class: 'key exclusive' }), 'exclusive ', el('i', { class: 'key shared' }), 'shared; short ranges are drawn wider than they are'),
-      ...[...files].slice(0, FILES_MAX).map(([name, held]) => drawFile(name, held)));
-    const more = Math.max(0, files.size - FILES_MAX);
-    say(this.#note, more > 0 || leftOut > 0 ? `${more > 0 ? `${count(more)} more files have locks. ` : ''}${leftOut > 0 ? `The server has ${count(leftOut)} more locks.` : ''}` : '');
+      ...[...files].slice(0, FILES_MAX).map(([name, held]) => drawFile(name, held)),
+      files.size > FILES_MAX ? el('p', { class: 'muted' }, `${count(files.size - FILES_MAX)} more files have locks.`) : '');
   }
-
-  tick() {}
 }

@@ -1,21 +1,23 @@
 // The events that the page keeps: bounded, filtered, paused. Decides what an event means (who, what,
 // outcome); how events are drawn is decided in stream.js and timeline.js.
 
+import { span } from './dom.js';
+
 /** The most events kept; the oldest are dropped in steps. */
 export const KEPT_MAX = 20000;
 const DROP_STEP = 2000;
 /** The most clients remembered for the filter and the lanes. */
 const CLIENTS_MAX = 200;
-/** Beyond so many connections of one request, those of one user agent share a lane. */
+/** Beyond so many processes of one request, those of one user agent share a lane. */
 const SINGLES_MAX = 4;
-/** Each command of latchfs is such a connection. */
+/** Each command of latchfs is such a process. */
 const COMMANDS = 'latchfs-cli';
 /** The most requests whose gating is remembered. */
 const GATED_MAX = 2000;
 /** For how long a request that went on is drawn without an answer. */
 const UNANSWERED_MS = 3000;
-/** Events older than this when they arrive are history, not part of the rate. */
-const HISTORY_MS = 5000;
+/** How many of the newest entries tell which clients use the objects of requests that wait. */
+const FOCUS_MAX = 1000;
 
 /** An ISO time as milliseconds, with its microseconds. */
 export function moment(iso) {
@@ -24,48 +26,79 @@ export function moment(iso) {
   return found ? Date.parse(found[1] + (found[3] || 'Z')) + Number(found[2] ?? 0) * 1000 : NaN;
 }
 
-/** A client's name without what changes from request to request. */
+/** The program and process of each address that a row told them of: later rows may lack them. */
+const processes = new Map();
+
+/** The connection or mount that a row came through, without what changes from request to request. */
+export const connection = (row) => (row.client ?? row.address ?? '').replace(/, request .*$/, '').replace(/^REST /, '');
+
+/** A client's name: its program and process as far as known, otherwise its address. */
 export function clientName(row) {
   if (row.pid > 0) return `${row.program ?? 'process'} ${row.pid}`;
   // A client of the HTTP API has a name and no process.
-  if (row.program) return row.program;
-  return (row.client ?? row.address ?? '').replace(/, request .*$/, '').replace(/^REST /, '');
+  return row.program ?? processes.get(connection(row)) ?? connection(row);
+}
+
+/** Remembers the process that a row tells of. */
+export function noteProcess(row) {
+  if (!(row.pid > 0) || !row.program || !row.client?.startsWith('REST ')) return;
+  processes.set(connection(row), clientName(row));
+  if (processes.size > KEPT_MAX) processes.delete(processes.keys().next().value);
 }
 
 /** Who holds what another asked for, in a few words. */
 export function holderWords(holder) {
   if (!holder) return '';
-  if (typeof holder === 'string') return holder.replace(/^REST /, '');
   const who = clientName(holder) || (holder.handle ? `handle ${holder.handle}` : '');
   // A request that leased an object or took a message.
   if (holder.address && holder.user_agent) return withAgent(who, shortAgent(holder.user_agent));
-  const modes = holder.access ? ` (${holder.access}, shares ${holder.share_mode})` : '';
-  return who + modes;
+  return holder.access ? `${who} (${holder.access}, shares ${holder.share_mode})` : who;
 }
 
-/** A client's address and user agent in brackets, as far as known. */
-export const withAgent = (who, agent) => (agent && agent !== who ? `${who} (${agent})` : who);
+/** The address of a connection: its host, and a port. */
+const ADDRESS = /^(\[.*\]|[\d.]+):\d+$/;
+
+/** A client's name, and what else tells it apart: a user agent says more than a port. */
+export function nameAndAgent(who, agent) {
+  if (!agent || agent === who) return [who, ''];
+  return ADDRESS.test(who) ? [agent, who] : [who, agent];
+}
+
+/** A client's name with the rest in brackets. */
+export function withAgent(who, agent) {
+  const [name, rest] = nameAndAgent(who, agent);
+  return rest ? `${name} (${rest})` : name;
+}
 
 /** The cause of a refusal as `docs/blob.md` shows it: what was done, the request's ID, who did it. */
 const CAUSE = /^(.+? by [^,]+)(, client request [^,]+)?(?:, (.+?))??(?:, from (\S+:\d+))?(;.*)?$/;
 
-/** A cause with the client first: a line has little room, and the ID of a request takes most of it. */
-function clientFirst(cause) {
-  const [, done, request = '', agent, address, rest = ''] = CAUSE.exec(cause) ?? [];
-  if (!address) return cause;
-  return `${withAgent(address, shortAgent(agent))}: ${done}${rest}${request}`;
-}
-
-/** What was in the way of a refused entry, in a line. */
-export function blameWords(entry) {
+/**
+ * Who was in the way of a refused entry, and what they did: `{who, agent, name, what}`. The ID of the
+ * other request is left to the details.
+ */
+export function blame(entry) {
   const { holder } = entry;
+  if (holder?.access) {
+    const who = clientName(holder) || `handle ${holder.handle}`;
+    return { who, name: who, what: ` has it open: access ${holder.access}, shares ${holder.share_mode}${openFor(entry)}` };
+  }
   // A service's message is its own sentence, and the cause in brackets.
   const cause = /\[latchfs: (.*)\]/.exec(entry.message)?.[1];
-  if (!holder || typeof holder === 'string' || !holder.access) return (cause ? clientFirst(cause) : entry.message) || (holder ? `held by ${holderWords(holder)}` : '');
-  const who = clientName(holder) || `handle ${holder.handle}`;
-  const since = holder.since ? `, since ${holder.since.slice(11, 19)}` : '';
-  return `${who} has it open: access ${holder.access}, shares ${holder.share_mode}${since}`;
+  const [, done, , agent, address, rest = ''] = CAUSE.exec(cause ?? '') ?? [];
+  if (!address) return { who: '', name: '', what: (cause ?? entry.message) || (holder ? `held by ${holderWords(holder)}` : '') };
+  const who = clientName({ address });
+  return { who, agent: shortAgent(agent), name: withAgent(who, shortAgent(agent)), what: `: ${done}${rest}` };
 }
+
+/** For how long the holder had the file open: rows have the system's time, holders the server's. */
+export function openFor({ row, holder }) {
+  const ms = moment(row.time) - moment(holder.since);
+  return ms >= 1 ? `, for ${span(ms)}` : '';
+}
+
+/** The line below a refusal. */
+export const blameWords = (entry) => blame(entry).name + blame(entry).what;
 
 /** A user agent's first product, without its version. */
 export function shortAgent(agent) {
@@ -78,8 +111,8 @@ const WORDS = {
   released: 'went on', abandoned: 'ended at the gate', fault: 'met a fault',
 };
 
-/** What stands before a user agent where a client is named. */
-export const AGENT = 'agent ';
+/** The reason of a refusal takes up to three lines, of about so many letters each. */
+const LINE_LETTERS = 88;
 
 /** Events that concern the server as a whole: a line across the timeline. */
 const GLOBAL = /^(clock|state|gate-|fault-|reset|page$|server)/;
@@ -106,7 +139,7 @@ function globalWords(row) {
  * True for a refusal that the request's own row tells as well: the log of files has an entry for each
  * refusal, and HTTP requests have one for each answer.
  */
-const isToldTwice = (row) => row.event === 'refused' && !(row.pid > 0) && /^REST /.test(row.client ?? '');
+const isToldTwice = (row) => row.event === 'refused' && /^REST /.test(row.client ?? '');
 
 /** Makes an entry of the log from a row of the API. */
 export function entryOf(row) {
@@ -126,7 +159,8 @@ export function entryOf(row) {
     failed: refused || dropped || status >= 400,
     seq: row.seq ?? 0,
     service: row.service ?? (row.share ? 'file' : ''),
-    who: isGlobal ? (row.client ?? '').replace(/ through the (HTTP API|control socket)$/, '') : clientName(row),
+    /** The process may become known after the row. */
+    get who() { return isGlobal ? (row.client ?? '').replace(/ through the (HTTP API|control socket)$/, '') : clientName(row); },
     operation: isGlobal ? globalWords(row) : row.operation ?? WORDS[kind] ?? kind,
     target: isGlobal ? '' : target(row),
     code: row.code ?? null,
@@ -139,7 +173,7 @@ export function entryOf(row) {
     gates: [],
     agent: shortAgent(row.user_agent),
   };
-  entry.search = `${entry.operation} ${entry.target} ${entry.who} ${entry.code ?? ''} ${entry.rule ?? ''} ${entry.kind} ${status ?? ''} ${row.user_agent ?? ''} ${row.client_request ?? ''} ${entry.message}`.toLowerCase();
+  entry.search = `${entry.service} ${entry.operation} ${entry.target} ${entry.who} ${entry.code ?? ''} ${entry.rule ?? ''} ${entry.kind} ${status ?? ''} ${row.user_agent ?? ''} ${row.client_request ?? ''} ${entry.message}`.toLowerCase();
   return entry;
 }
 
@@ -165,16 +199,12 @@ export class Log {
   gated = new Map();
   paused = false;
   lost = 0;
-  /** How many events have arrived as they happened. */
-  arrived = 0;
   /** How many lines were dropped from the front since the list last asked. */
   droppedLines = 0;
-  filter = { text: '', service: '', client: '', refusals: false };
+  filter = { text: '', refusals: false };
   #held = [];
-  /** How many connections of each user agent have had one request. */
+  /** How many clients of each user agent have had one request. */
   #singles = new Map();
-  /** Refusals whose requests are not answered yet, by client. */
-  #refusals = new Map();
   #order = 0;
   #changed;
   #now;
@@ -186,12 +216,9 @@ export class Log {
   }
 
   /** Events that arrived while the log was paused. */
-  get held() {
-    return this.#held.length;
-  }
+  get held() { return this.#held.length; }
 
   add(rows) {
-    if (this.#now() - moment(rows[rows.length - 1].system ?? rows[rows.length - 1].time) < HISTORY_MS) this.arrived += rows.length;
     if (this.paused) {
       for (const row of rows) this.#held.push(row);
       if (this.#held.length > KEPT_MAX) this.#held.splice(0, this.#held.length - KEPT_MAX);
@@ -220,9 +247,7 @@ export class Log {
   }
 
   /** The server was started anew: no request of the former run waits any more. */
-  restarted() {
-    this.gated.clear();
-  }
+  restarted() { this.gated.clear(); }
 
   setFilter(change) {
     Object.assign(this.filter, change);
@@ -234,27 +259,18 @@ export class Log {
     this.#changed();
   }
 
-  get filtered() {
-    const { text, service, client, refusals } = this.filter;
-    return Boolean(text || service || client || refusals);
-  }
+  get filtered() { return Boolean(this.filter.text || this.filter.refusals); }
 
   matches(entry) {
-    const { text, service, client, refusals } = this.filter;
-    return (!refusals || entry.failed)
-      && (!service || entry.service === service)
-      && (!client || entry.who === client || (client.startsWith(AGENT) && entry.agent === client.slice(AGENT.length)))
-      && (!text || text.split(/\s+/).every((word) => entry.search.includes(word)));
+    const { text, refusals } = this.filter;
+    return (!refusals || entry.failed) && (!text || text.split(/\s+/).every((word) => entry.search.includes(word)));
   }
 
   #append(rows) {
     for (const row of rows) {
-      if (isToldTwice(row)) {
-        this.#refusals.set(clientName(row), row);
-        if (this.#refusals.size > CLIENTS_MAX) this.#refusals.delete(this.#refusals.keys().next().value);
-        continue;
-      }
-      const entry = entryOf(this.#withRule(row));
+      noteProcess(row);
+      if (isToldTwice(row)) continue;
+      const entry = entryOf(row);
       this.#noteGate(entry);
       this.#noteClient(entry);
       this.entries.push(entry);
@@ -266,21 +282,11 @@ export class Log {
     if (this.entries.length > KEPT_MAX) this.#drop();
   }
 
-  /** An answer with what the log of refusals told of its request: the rule, and who was in the way. */
-  #withRule(row) {
-    if (row.event !== 'request') return row;
-    const who = clientName(row);
-    const told = this.#refusals.get(who);
-    if (!told) return row;
-    this.#refusals.delete(who);
-    if (!(row.status >= 400)) return row;
-    const { rule, holder, message } = told;
-    return { ...row, refusal: { message, ...row.refusal, rule: row.refusal?.rule ?? rule, holder: row.refusal?.holder ?? holder } };
-  }
-
   #addLines(entry) {
     this.lines.push(entry);
-    if (entry.refused && (entry.holder || entry.message)) this.lines.push({ below: entry });
+    if (!entry.refused || !(entry.holder || entry.message)) return;
+    const lines = Math.min(3, Math.ceil(blameWords(entry).length / LINE_LETTERS));
+    for (let part = 0; part < lines; part += 1) this.lines.push({ below: entry, part, lines });
   }
 
   #drop() {
@@ -296,7 +302,7 @@ export class Log {
 
   /** Rows of a request are told from others of its client by the ID that the client gave it. */
   #noteGate(entry) {
-    const key = `${entry.who} ${entry.row.client_request ?? ''}`;
+    const key = `${connection(entry.row)} ${entry.row.client_request ?? ''}`;
     const open = this.gated.get(key);
     if (entry.kind === 'gated') {
       const gate = { from: entry.at, to: null, request: entry.row.request };
@@ -342,27 +348,45 @@ export class Log {
     this.#singles.set(entry.agent, singles);
   }
 
-  /** True if connections of this user agent have one request each: they are told apart by nothing. */
-  #shares(agent) {
-    return (this.#singles.get(agent) ?? 0) > (agent === COMMANDS ? 1 : SINGLES_MAX);
+  /**
+   * The lane of an entry: its process and user agent; the user agent and the host, if the process is
+   * not known; the user agent alone, if it has many processes of one request each.
+   */
+  laneOf({ who, agent }) {
+    const { requests, order = Infinity, agent: known } = this.clients.get(who) ?? {};
+    const [, host] = ADDRESS.exec(who) ?? [];
+    if (agent && host) return { key: `${agent} ${host}`, name: agent, about: host, order };
+    if (agent && requests === 1 && this.#singles.get(agent) > (agent === COMMANDS ? 1 : SINGLES_MAX)) return { key: agent, name: agent, about: 'a process each', order: Infinity };
+    const [, about] = nameAndAgent(who, agent || known);
+    return { key: `${who} ${about}`, name: who, about, order };
   }
 
-  /** The lane of an entry: its client, or its user agent if each request has its own connection. */
-  laneOf(entry) {
-    const known = this.clients.get(entry.who);
-    if (entry.agent && (known?.requests ?? 0) < 2 && this.#shares(entry.agent)) {
-      return { name: entry.agent, about: 'a connection each', order: Infinity };
-    }
-    return { name: entry.who, about: known?.agent ?? '', order: known?.order ?? Infinity };
+  /**
+   * The lanes to draw while requests wait: those that wait, those that were refused, and those of
+   * clients that used the same objects; and how many others there are. Null if nothing waits.
+   */
+  focus() {
+    const waiting = this.waiting();
+    if (waiting.length === 0) return null;
+    const recent = this.visible.slice(-FOCUS_MAX).filter((entry) => !entry.isGlobal);
+    const refused = recent.filter((entry) => entry.refused);
+    const targets = new Set([...waiting.map(({ entry }) => entry.target), ...refused.map(({ target: of }) => of)]);
+    const lanes = new Set([...waiting.map(({ entry }) => entry), ...refused.map(blame)].map((one) => this.laneOf(one).key));
+    const others = new Set();
+    for (const entry of recent) (targets.has(entry.target) ? lanes : others).add(this.laneOf(entry).key);
+    return { lanes, idle: [...others].filter((key) => key && !lanes.has(key)).length };
   }
 
-  /** The clients to choose from: a value for the filter and a name each. */
-  choices() {
-    const choices = [];
-    for (const [name, { requests, agent }] of this.clients) {
-      if (requests !== 1 || !this.#shares(agent)) choices.push([name, agent ? `${name}  ${agent}` : name]);
-    }
-    for (const agent of this.#singles.keys()) choices.push([AGENT + agent, `${agent}, all connections`]);
-    return choices;
+  /** The newest entry of the client that stood in the way of a refusal: its open, or what it did. */
+  causeOf(entry) {
+    const { who, agent } = blame(entry);
+    const { handle } = entry.holder ?? {};
+    const before = this.visible.filter((one) => one.seq < entry.seq && one.who === who && (handle || one.agent === agent));
+    return before.findLast((one) => (handle ? one.row.handle === handle : one.target === entry.target && !one.failed)) ?? before.at(-1) ?? null;
+  }
+
+  /** What another client did last with the object of a request that waits. */
+  rivalOf({ path, client }) {
+    return this.entries.findLast((one) => one.target === path && one.kind === 'request' && connection(one.row) !== connection({ client })) ?? null;
   }
 }

@@ -1,19 +1,19 @@
-// Puts the page together: events in, drawings out at most once a frame, tabs, filters, shortcuts.
+// Puts the page together: events in, drawings out at most once a frame, the filter, shortcuts.
 
 import { note, session } from './api.js';
-import { BENCH_TABS, GatedStrip, operationsList } from './bench.js';
+import { GatedStrip, operationsList } from './bench.js';
 import { ClockBar } from './clock.js';
-import { $, count, el, plural, remember, remembered, say } from './dom.js';
+import { openConnect } from './connect.js';
+import { $, el, plural, remember, remembered, say } from './dom.js';
 import { Follower } from './follow.js';
 import { Log } from './log.js';
-import { rowFilter, STATE_TABS } from './panels.js';
+import { Sections, SECTIONS } from './sections.js';
 import { State } from './state.js';
 import { Stream } from './stream.js';
 import { Timeline } from './timeline.js';
 
 /** How often running times are drawn. */
 const TICK_MS = 200;
-const TABS = [...STATE_TABS, ...BENCH_TABS];
 
 // --- One drawing a frame ------------------------------------------------------------------------
 
@@ -33,125 +33,59 @@ function drawAll() {
   }
   if (wanted.has('clock')) clock.draw();
   if (wanted.has('gates')) gated.draw();
-  drawTabs();
-  if (wanted.has(open) || wanted.has('filter')) drawPanel();
+  sections.draw(SECTIONS.filter(({ id }) => wanted.has(id) || wanted.has('filter')));
 }
 
 // --- The parts ----------------------------------------------------------------------------------
 
 const log = new Log(() => later('log'), () => state.systemNow());
 const state = new State((name) => later(name));
-const context = { state, refresh: (names) => state.touch(names, true), confirm };
+const context = { state, refresh: (names) => state.touch(names, true), confirm, rivalOf: (one) => log.rivalOf(one) };
 const clock = new ClockBar(state);
 const gated = new GatedStrip(context);
-const stream = new Stream(log, { select, filter: setFilter, refresh: () => state.touch(undefined, true) });
+const stream = new Stream(log, { select, holder: showHolder, filter: setFilter, refresh: () => state.touch(undefined, true) });
 const timeline = new Timeline(log, { select, now: () => state.systemNow() });
-const panels = new Map();
-let open = 'handles';
+const sections = new Sections(context, log);
 
 function select(entry) {
   stream.select(entry);
   timeline.select(entry);
 }
 
-// --- Tabs ---------------------------------------------------------------------------------------
-
-function makeTabs() {
-  document.body.append(operationsList());
-  for (const [i, tab] of TABS.entries()) {
-    const host = el('div', { class: 'panel', role: 'tabpanel', id: `panel-${tab.id}`, 'aria-labelledby': `tab-${tab.id}`, hidden: true });
-    $('panels').append(host);
-    panels.set(tab.id, tab.make(host, context));
-    if (tab.bench && !TABS[i - 1].bench) $('tabs').append(el('span', { class: 'tab-break', role: 'presentation' }));
-    $('tabs').append(el('button', { type: 'button', role: 'tab', id: `tab-${tab.id}`, 'aria-controls': `panel-${tab.id}`, title: `${tab.name} (${i + 1})`, class: tab.bench ? 'bench-tab' : '', on: { click: () => showTab(tab.id) } }, tab.name, el('span', { class: 'count' })));
+/** Shows who was in the way of a refusal: what they did, in their lane, and their handle. */
+function showHolder(entry) {
+  const cause = log.causeOf(entry);
+  if (cause) {
+    select(cause);
+    timeline.reveal(cause);
   }
-  $('tabs').addEventListener('keydown', (event) => {
-    const at = TABS.findIndex((tab) => tab.id === open);
-    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: TABS.length - 1 }[event.key];
-    if (next === undefined) return;
-    event.preventDefault();
-    showTab(TABS[(next + TABS.length) % TABS.length].id, true);
-  });
-  const wanted = location.hash.slice(1);
-  showTab(TABS.some((tab) => tab.id === wanted) ? wanted : 'handles');
+  const { handle } = entry.holder ?? {};
+  if (handle && !sections.markHandle(handle)) note(`Handle ${handle} is no longer open.`);
 }
 
-function showTab(id, focus = false) {
-  open = id;
-  for (const tab of TABS) {
-    const on = tab.id === id;
-    const node = $(`tab-${tab.id}`);
-    node.setAttribute('aria-selected', String(on));
-    node.tabIndex = on ? 0 : -1;
-    $(`panel-${tab.id}`).hidden = !on;
-    if (on) {
-      node.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-      if (focus) node.focus();
-    }
-  }
-  history.replaceState(null, '', `${location.search}#${id}`);
-  state.show(id);
-  drawPanel();
-}
-
-function drawTabs() {
-  for (const tab of TABS) {
-    const rows = state.data[tab.id];
-    const n = rows.length + (state.leftOut[tab.id] ?? 0);
-    const node = $(`tab-${tab.id}`);
-    say(node.lastChild, n > 0 ? count(n) : '');
-    node.classList.toggle('is-zero', n === 0);
-  }
-}
-
-function drawPanel() {
-  const tab = TABS.find((one) => one.id === open);
-  const rows = state.data[open];
-  const shown = tab.bench || !log.filtered ? rows : rows.filter(rowFilter(tab, log.filter));
-  panels.get(open).draw(shown, { total: rows.length, leftOut: state.leftOut[open] ?? 0, refused: state.refused[open] });
-}
-
-// --- Filters ------------------------------------------------------------------------------------
-
-let shownClients = null;
+// --- Filter -------------------------------------------------------------------------------------
 
 function setFilter(wanted) {
   if (wanted.text !== undefined && $('filter-text').value !== wanted.text) $('filter-text').value = wanted.text;
-  if (wanted.service !== undefined) $('filter-service').value = wanted.service;
   if (wanted.refusals !== undefined) $('filter-refusals').checked = wanted.refusals;
   log.setFilter(wanted);
-  if (wanted.client !== undefined) {
-    shownClients = null;
-    drawClients();
-    $('filter-client').value = wanted.client;
-  }
   $('filter-clear').hidden = !log.filtered;
   later('filter');
 }
 
+/** The clients that the field of the filter suggests. */
 function drawClients() {
-  const node = $('filter-client');
-  const choices = log.choices();
-  const names = choices.map(([value]) => value).join('\n');
-  if (shownClients === names || document.activeElement === node) return;
-  shownClients = names;
-  node.replaceChildren(el('option', { value: '' }, 'All clients'), ...choices.map(([value, name]) => el('option', { value }, name)));
-  const { client } = log.filter;
-  if (client && !choices.some(([value]) => value === client)) node.append(el('option', { value: client }, client));
-  node.value = client;
+  const names = [...log.clients.keys()];
+  if ($('clients').dataset.names === names.join()) return;
+  $('clients').dataset.names = names.join();
+  $('clients').replaceChildren(...names.map((value) => el('option', { value })));
 }
 
-function listenFilters() {
-  $('filter-text').addEventListener('input', (event) => setFilter({ text: event.target.value }));
-  $('filter-service').addEventListener('change', (event) => setFilter({ service: event.target.value }));
-  $('filter-client').addEventListener('change', (event) => setFilter({ client: event.target.value }));
-  $('filter-refusals').addEventListener('change', (event) => setFilter({ refusals: event.target.checked }));
-  $('filter-clear').addEventListener('click', clearFilters);
-}
+const clearFilter = () => setFilter({ text: '', refusals: false });
 
-function clearFilters() {
-  setFilter({ text: '', service: '', client: '', refusals: false });
-}
+$('filter-text').addEventListener('input', (event) => setFilter({ text: event.target.value }));
+$('filter-refusals').addEventListener('change', (event) => setFilter({ refusals: event.target.checked }));
+$('filter-clear').addEventListener('click', clearFilter);
 
 // --- The server ---------------------------------------------------------------------------------
 
@@ -245,8 +179,9 @@ const KEYS = [
   ['p', 'Pause or resume the events', pause],
   ['/', 'Filter by text', () => $('filter-text').focus()],
   ['r', 'Only refusals, or all', () => setFilter({ refusals: !log.filter.refusals })],
-  ['c', 'Clear the filters', clearFilters],
+  ['c', 'Clear the filter', clearFilter],
   ['g', 'Let the request go that has waited longest', () => gated.releaseFirst()],
+  ['s', 'Connection string, and what is stored', openConnect],
   ['f', 'Freeze or run the clock', () => clock.freezeOrRun()],
   ['t', 'Go to the timeline', () => $('timeline-canvas').focus()],
   ['o', 'Timeline by order or by time', () => timeline.setAxis(document.querySelector('[data-axis="time"]').getAttribute('aria-checked') === 'true' ? 'steps' : 'time')],
@@ -259,7 +194,7 @@ const KEYS = [
 function listenKeys() {
   $('help-keys').append(
     ...KEYS.map(([key, text]) => el('div', {}, el('dt', {}, el('kbd', {}, key)), el('dd', {}, text))),
-    el('div', {}, el('dt', {}, el('kbd', {}, '1'), '–', el('kbd', {}, String(TABS.length))), el('dd', {}, `Tabs: ${TABS.map((tab) => tab.name).join(', ')}`)),
+    el('div', {}, el('dt', {}, el('kbd', {}, '1'), '–', el('kbd', {}, String(SECTIONS.length))), el('dd', {}, `Unfold ${SECTIONS.map(({ name }) => name).join(', ')}`)),
     el('div', {}, el('dt', {}, el('kbd', {}, '←'), el('kbd', {}, '→'), el('kbd', {}, '↑'), el('kbd', {}, '↓')), el('dd', {}, 'In the timeline and the events: from one to the next')),
     el('div', {}, el('dt', {}, el('kbd', {}, 'Esc')), el('dd', {}, 'Close the details')),
   );
@@ -267,6 +202,7 @@ function listenKeys() {
   on.checked = remembered('keys') !== 'off';
   on.addEventListener('change', () => remember('keys', on.checked ? 'on' : 'off'));
   $('help-open').addEventListener('click', () => $('help').showModal());
+  $('connect-open').addEventListener('click', openConnect);
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
     const typing = event.target.closest?.('input:not([type=checkbox]), select, textarea');
@@ -276,11 +212,11 @@ function listenKeys() {
       return;
     }
     if (typing || !on.checked) return;
-    const tab = TABS[Number(event.key) - 1];
+    const section = SECTIONS[Number(event.key) - 1];
     const found = KEYS.find(([key]) => key === event.key);
-    if (!tab && !found) return;
+    if (!section && !found) return;
     event.preventDefault();
-    if (tab) showTab(tab.id, true);
+    if (section) sections.unfold(section.id);
     else found[2]();
   });
 }
@@ -296,14 +232,12 @@ $('account').addEventListener('change', (event) => {
 if (session.token) $('openapi').href += `?token=${encodeURIComponent(session.token)}`;
 addEventListener('unhandledrejection', (event) => note(String(event.reason?.message ?? event.reason), 'bad'));
 
-makeTabs();
-listenFilters();
+document.body.append(operationsList());
 listenKeys();
 later('log');
 setInterval(() => {
   if (document.hidden) return;
   clock.draw();
   gated.draw();
-  stream.rate();
-  panels.get(open).tick();
+  sections.tick();
 }, TICK_MS);

@@ -3,10 +3,10 @@
 
 import { get } from './api.js';
 
-/** How soon after an event a list is fetched again: of the open tab, and of the others. */
-const SOON_MS = { front: 120, back: 800 };
+/** How soon after an event a list is fetched again. */
+const SOON_MS = 120;
 /** How often a list is fetched without any event: opens on a mount make none. */
-const IDLE_MS = { front: 1000, back: 4000 };
+const IDLE_MS = 1000;
 /** A list that takes long is fetched less often: at most this part of the time. */
 const SHARE_OF_TIME = 8;
 /** How soon a list is asked for again that the server refused to give. */
@@ -24,7 +24,6 @@ export class State {
   /** The clock: `{now, system, frozen, at}`; `at` is when it was read, by `performance.now()`. */
   clock = null;
   #lists = new Map([...LISTS, 'clock'].map((name) => [name, { due: 0, cost: 0, busy: false, again: false, until: 0 }]));
-  #front = new Set(['gates', 'clock']);
   #changed;
   #running = 0;
   #connected = false;
@@ -34,12 +33,6 @@ export class State {
   constructor(changed) {
     this.#changed = changed;
     setInterval(() => this.#tick(), TICK_MS);
-  }
-
-  /** The list of the open tab is fetched more often. */
-  show(name) {
-    this.#front = new Set(['gates', 'clock', name]);
-    this.touch([name], true);
   }
 
   connected(connected) {
@@ -54,13 +47,9 @@ export class State {
       const list = this.#lists.get(name);
       if (!list) continue;
       if (list.busy) list.again = true;
-      const soon = now ? 0 : Math.max(this.#pace(name, SOON_MS), list.cost * SHARE_OF_TIME);
+      const soon = now ? 0 : Math.max(SOON_MS, list.cost * SHARE_OF_TIME);
       list.due = Math.max(Math.min(list.due, at + soon), now ? 0 : list.until);
     }
-  }
-
-  #pace(name, times) {
-    return this.#front.has(name) ? times.front : times.back;
   }
 
   #tick() {
@@ -102,7 +91,7 @@ export class State {
       const now = performance.now();
       list.cost = now - began;
       list.until = now + least;
-      list.due = now + Math.max(least, list.again ? this.#pace(name, SOON_MS) : this.#pace(name, IDLE_MS), list.cost * SHARE_OF_TIME);
+      list.due = now + Math.max(least, list.again ? SOON_MS : IDLE_MS, list.cost * SHARE_OF_TIME);
       list.busy = false;
       this.#running -= 1;
     }
@@ -127,9 +116,7 @@ export class State {
   }
 
   /** By how many milliseconds the server's clock is ahead of the system's. */
-  ahead(clock = this.clock) {
-    return clock.now - clock.system;
-  }
+  ahead(clock = this.clock) { return clock.now - clock.system; }
 
   /** What the server's clock shows now. */
   now() {

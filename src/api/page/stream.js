@@ -4,10 +4,7 @@
 import { change } from './api.js';
 import { $, button, clockTime, count, el, emptyState, plural, say, span } from './dom.js';
 import { VirtualList } from './list.js';
-import { blameWords, gatedTime, moment, outcome, withAgent } from './log.js';
-
-/** The rate is the mean of this many milliseconds. */
-const RATE_MS = 2000;
+import { blame, connection, gatedTime, holderWords, moment, nameAndAgent, openFor, outcome, withAgent } from './log.js';
 
 let rowsMade = 0;
 
@@ -16,21 +13,21 @@ function makeRow() {
   return el('div', { class: 'event', id: `event-row-${rowsMade += 1}` }, cell('at mono'), cell('service'), cell('who'), cell('what'), cell('outcome'), cell('took mono'));
 }
 
-/** The line below a refusal: what was in the way. */
-function fillBelow(row, entry, selected) {
-  const name = `event row below${entry === selected ? ' selected' : ''}`;
+/** The lines below a refusal: who was in the way, as a link to them, and what they did. */
+function fillBelow(row, { below: entry, part, lines }, selected) {
+  const name = `event row ${part > 0 ? 'rest' : 'below'}${entry === selected ? ' selected' : ''}`;
   if (row.className !== name) row.className = name;
+  row.style.setProperty('--lines', lines);
   row.setAttribute('aria-selected', String(entry === selected));
   row.entry = entry;
   const [at, service, who, what, out, took] = row.children;
   for (const cell of [at, service, who, out, took]) say(cell, '');
   at.title = '';
   who.title = '';
-  const text = blameWords(entry);
-  if (what.dataset.text !== text) {
-    what.dataset.text = text;
-    what.textContent = text;
-  }
+  const { who: client, name: named, what: did } = part > 0 ? { what: '' } : blame(entry);
+  if (what.dataset.text === `below ${named}${did}`) return;
+  what.dataset.text = `below ${named}${did}`;
+  what.replaceChildren(client ? el('button', { type: 'button', class: 'link', title: 'Show what this client did' }, named) : '', did);
 }
 
 /** What the server's clock showed at an event, where that was another time than the system's. */
@@ -41,7 +38,7 @@ function serverTime({ at, row }) {
 
 function fillRow(row, line, selected) {
   if (line.below) {
-    fillBelow(row, line.below, selected);
+    fillBelow(row, line, selected);
     return;
   }
   const entry = line;
@@ -58,7 +55,8 @@ function fillRow(row, line, selected) {
   const named = withAgent(entry.who, entry.agent);
   if (who.title !== named) {
     who.title = named;
-    who.replaceChildren(entry.who, el('small', {}, entry.agent && entry.agent !== entry.who ? ` ${entry.agent}` : ''));
+    const [name, rest] = nameAndAgent(entry.who, entry.agent);
+    who.replaceChildren(name, el('small', {}, rest ? ` ${rest}` : ''));
   }
   const where = entry.target ? ` ${entry.target}` : '';
   if (what.dataset.text !== entry.operation + where) {
@@ -74,9 +72,8 @@ export class Stream {
   #log;
   #list;
   #hooks;
-  #rates = [];
 
-  /** `hooks`: `select(entry)`, `filter(change)`, `refresh()`. */
+  /** `hooks`: `select(entry)`, `holder(entry)`, `filter(change)`, `refresh()`. */
   constructor(log, hooks) {
     this.#log = log;
     this.#hooks = hooks;
@@ -96,11 +93,11 @@ export class Stream {
     });
     host.addEventListener('click', (event) => {
       const row = event.target.closest('.row');
-      if (row) this.#hooks.select(row.entry === this.selected ? null : row.entry);
+      if (event.target.closest('.link')) this.#hooks.holder(row.entry);
+      else if (row) this.#hooks.select(row.entry === this.selected ? null : row.entry);
     });
     host.addEventListener('keydown', (event) => this.#key(event));
     $('events-latest').addEventListener('click', () => { this.#list.follow(); this.#buttons(); });
-    emptyState($('events-empty'), '', '');
   }
 
   #key(event) {
@@ -139,17 +136,6 @@ export class Stream {
     lost.title = 'The server dropped these events before this page could read them';
     this.#empty();
     this.#buttons();
-    this.rate();
-  }
-
-  /** Shows how many events a second arrive. */
-  rate() {
-    const now = performance.now();
-    this.#rates.push([now, this.#log.arrived]);
-    while (this.#rates.length > 2 && now - this.#rates[0][0] > RATE_MS) this.#rates.shift();
-    const [then, arrived] = this.#rates[0];
-    const rate = now > then ? Math.max(0, Math.round(((this.#log.arrived - arrived) * 1000) / (now - then))) : 0;
-    say($('events-rate'), rate > 0 && now - then > 300 ? `${count(rate)} / s` : '');
   }
 
   #buttons() {
@@ -179,33 +165,45 @@ export class Stream {
     const { row } = entry;
     const actions = [];
     const holder = entry.holder;
+    if (entry.refused && blame(entry).who) actions.push(button('Show the holder', () => this.#hooks.holder(entry)));
     if (holder?.handle) {
       actions.push(button('Force-close the holder', async () => {
         if (await change('DELETE', `handles/${holder.handle}${row.share ? `?share=${encodeURIComponent(row.share)}` : ''}`, undefined, `Handle ${holder.handle} was closed.`)) this.#hooks.refresh();
       }, { class: 'danger' }));
     }
     if (entry.target) actions.push(button('Only this path', () => this.#hooks.filter({ text: entry.target })));
-    if (entry.who && !entry.isGlobal) actions.push(button('Only this client', () => this.#hooks.filter({ client: entry.who })));
+    if (entry.who && !entry.isGlobal) actions.push(button('Only this client', () => this.#hooks.filter({ text: entry.who })));
     actions.push(button('×', () => this.#hooks.select(null), { class: 'quiet', 'aria-label': 'Close the details' }));
     node.replaceChildren(
       el('header', {}, el('h3', {}, entry.operation, ' ', el('span', { class: 'mono' }, entry.target)), el('span', { class: 'spring' }), ...actions),
       entry.message ? el('p', { class: 'why' }, entry.message) : '',
-      entry.gates.length > 0 ? el('p', { class: 'muted' }, `Stopped at gates for ${span(gatedTime(entry))}.`) : '',
-      el('dl', {}, ...fields(row)),
+      el('dl', {}, ...facts(entry)),
     );
   }
 }
 
-/** Fields that come first in the details. */
-const FIRST = ['event', 'operation', 'object', 'path', 'client', 'program', 'pid', 'status', 'code', 'rule', 'errno', 'system', 'time', 'started', 'duration_us', 'user_agent', 'client_request'];
+/** What the fields of a row mean to a reader; fields that are told otherwise have no words. */
+const WORDS = {
+  object: 'Object', account: 'Account', user_agent: 'User agent', client_request: 'Request ID of the client', request_id: 'Request ID of the server', errno: 'Error on the mount',
+  gate: 'Gate', at: 'Stops when', request: 'Request at gates', fault: 'Fault', handle: 'Handle', access: 'Access', share_mode: 'Shares', id: 'Number', detail: 'Change',
+};
 
-/** The fields of a row, those of objects in it named `holder.pid`; each value is shown once. */
-function fields(row, prefix = '', above = {}) {
-  const rank = ([name]) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
-  return Object.entries(row).sort((a, b) => rank(a) - rank(b)).flatMap(([name, value]) => {
-    if (value === null || value === undefined || value === '' || name === 'message' || above[name] === value) return [];
-    if (typeof value === 'object' && !Array.isArray(value)) return fields(value, `${prefix}${name}.`, row);
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    return [el('div', {}, el('dt', {}, prefix + name), el('dd', { class: 'mono' }, text))];
-  });
+/** What is known of an event, in words, each once. All times of the page are the system's. */
+function facts(entry) {
+  const { row, holder, who } = entry;
+  const server = serverTime(entry);
+  const told = [
+    ['Client', row.pid > 0 ? `${row.program ?? 'ended process'}, process ${row.pid}` : who],
+    ['Through', connection(row) === who ? '' : connection(row)],
+    [entry.isEnd ? 'Answered' : 'When', `${clockTime(entry.at)}${server ? ` (${server.toLowerCase()})` : ''}`],
+    ['Took', entry.isEnd ? span(entry.end - entry.start) : ''],
+    ['At gates for', entry.gates.length > 0 ? span(gatedTime(entry)) : ''],
+    ['Outcome', entry.isGlobal ? '' : outcome(entry)],
+    ['Rule', entry.rule?.replaceAll('_', ' ')],
+    ['Held by', holder ? `${holderWords(holder)}${holder.handle ? `, handle ${holder.handle}${openFor(entry)}` : ''}` : ''],
+    ['Released by', row.timed_out ? 'its time limit' : ''],
+    ...Object.entries(WORDS).map(([name, words]) => [words, row[name]]),
+  ];
+  return told.filter(([, value]) => value !== undefined && value !== null && value !== '')
+    .map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', name === WORDS.user_agent ? { class: 'cut', title: value } : {}, String(value))));
 }

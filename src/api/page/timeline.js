@@ -3,10 +3,10 @@
 
 import { $, clockTime, el, emptyState, plural, remember, remembered, say, span } from './dom.js';
 import { gatedTime, holderWords, outcome, withAgent } from './log.js';
-import { orderView, placeNames, timeView } from './lanes.js';
+import { isWaiting, orderView, placeNames, timeView } from './lanes.js';
 
 /** The height of a lane by its rows. */
-const LANES = [36, 36, 54, 70];
+const laneHeight = ({ levels }) => 18 + 18 * Math.max(1, levels);
 const AXIS = 22;
 /** The height of a row of names of lines above the lanes, and the most rows. */
 const NAMES = 14;
@@ -28,6 +28,8 @@ export class Timeline {
   #column = 26;
   /** Milliseconds (time) or entries (order) before the newest; 0: live. */
   #back = 0;
+  /** Also clients that have nothing to do with the requests that wait. */
+  #withIdle = false;
   #stoppedAt = null;
   #rects = [];
   #view = { lanes: [] };
@@ -55,9 +57,10 @@ export class Timeline {
   }
 
   #readColours() {
-    const style = getComputedStyle(document.documentElement);
-    for (const name of ['text', 'muted', 'line', 'surface', 'surface-2', 'ok', 'ok-text', 'red', 'red-fill', 'amber', 'accent', 'miss']) {
-      this.#colours[name] = style.getPropertyValue(`--${name}`).trim();
+    // As the colour of an element, a variable has the value of the system's setting.
+    for (const name of ['text', 'muted', 'line', 'surface', 'ok', 'ok-text', 'red', 'red-fill', 'amber', 'accent', 'miss']) {
+      this.#canvas.style.color = `var(--${name})`;
+      this.#colours[name] = getComputedStyle(this.#canvas).color;
     }
     this.draw();
   }
@@ -82,14 +85,22 @@ export class Timeline {
     this.draw();
   }
 
-  live() {
-    this.#back = 0;
-    this.draw();
-  }
-
   select(entry) {
     this.#selected = entry;
     this.draw();
+  }
+
+  /** Goes back to where `entry` is drawn, if it is not in view. */
+  reveal(entry) {
+    const rect = () => this.#rects.find(({ bar }) => bar.source === entry);
+    if (!rect()) {
+      const after = this.#log.visible.length - this.#log.visible.indexOf(entry);
+      this.#back = Math.max(0, this.#axis === 'time' ? this.#hooks.now() - entry.start - this.#span / 2 : after - 4);
+      this.draw();
+    }
+    const box = $('timeline-box');
+    const { y, tall } = rect() ?? { y: 0, tall: 0 };
+    if (y < box.scrollTop || y + tall > box.scrollTop + box.clientHeight) box.scrollTop = y - 20;
   }
 
   /** Draws after events arrived: by time at the pace of the axis, since a dense view costs most. */
@@ -102,14 +113,19 @@ export class Timeline {
     const box = $('timeline-box');
     const { clientWidth } = box;
     if (clientWidth === 0) return;
-    this.#labels = clientWidth < 520 ? 92 : 150;
+    this.#labels = clientWidth < 520 ? 118 : 150;
     const width = clientWidth - this.#labels - 8;
     // A paused view stands still, so its end does too.
     this.#stoppedAt = this.#log.paused || this.#back > 0 ? this.#stoppedAt ?? this.#hooks.now() : null;
     const end = this.#stoppedAt ?? this.#hooks.now();
+    const found = this.#back === 0 ? this.#log.focus() : null;
+    const focus = this.#withIdle ? null : found?.lanes;
     this.#view = this.#axis === 'time'
-      ? timeView(this.#log, { width, span: this.#span, end: end - this.#back })
-      : orderView(this.#log, { width, column: this.#column, back: this.#back });
+      ? timeView(this.#log, { width, span: this.#span, end: end - this.#back, focus })
+      : orderView(this.#log, { width, column: this.#column, back: this.#back, focus });
+    $('timeline-idle').hidden = !(found?.idle > 0);
+    $('timeline-idle').setAttribute('aria-pressed', String(this.#withIdle));
+    say($('timeline-idle'), plural(found?.idle ?? 0, 'idle client'));
     this.#head = this.#nameLines(width) * NAMES;
     const empty = this.#view.lanes.length === 0 && this.#view.lines.length === 0;
     $('timeline-empty').hidden = !empty || this.#log.entries.length > 0;
@@ -117,8 +133,8 @@ export class Timeline {
     $('timeline-live').hidden = this.#back === 0;
     const { hidden, from } = this.#view;
     const isLonger = this.#log.visible[0]?.start < from;
-    say($('timeline-scale'), [this.#axis === 'time' ? `last ${span(this.#span)}` : '', hidden > 0 ? `${plural(hidden, 'more client')}` : '', isLonger && this.#back === 0 ? 'drag to see earlier' : ''].filter(Boolean).join(', '));
-    this.#paint(clientWidth, this.#view.lanes.reduce((sum, lane) => sum + LANES[lane.levels], this.#head) + AXIS, width);
+    say($('timeline-scale'), [this.#axis === 'time' ? `last ${span(this.#span)}` : '', hidden > 0 ? `${plural(hidden, 'more client')}` : '', isLonger && !found && this.#back === 0 ? 'drag to see earlier' : ''].filter(Boolean).join(', '));
+    this.#paint(clientWidth, this.#view.lanes.reduce((sum, lane) => sum + laneHeight(lane), this.#head) + AXIS, width);
   }
 
   #paint(fullWidth, height, width) {
@@ -140,7 +156,7 @@ export class Timeline {
     let top = this.#head;
     for (const lane of this.#view.lanes) {
       this.#paintLane(pen, lane, top, width, fullWidth);
-      top += LANES[lane.levels];
+      top += laneHeight(lane);
     }
     this.#paintNames(pen);
   }
@@ -167,14 +183,12 @@ export class Timeline {
 
   #paintLane(pen, lane, top, width, fullWidth) {
     const { text, muted, line } = this.#colours;
-    const height = LANES[lane.levels];
+    const height = laneHeight(lane);
     pen.fillStyle = line;
     pen.fillRect(0, top + height - 1, fullWidth, 1);
     pen.fillStyle = text;
     pen.font = '600 11.5px system-ui, sans-serif';
-    // On a narrow page the port alone tells local clients apart.
-    const name = this.#labels < 120 ? lane.name.replace(/^127\.0\.0\.1:/, ':') : lane.name;
-    pen.fillText(fit(pen, name, this.#labels - 16), 10, top + (lane.about ? 13 : 18));
+    pen.fillText(fit(pen, lane.name, this.#labels - 16), 10, top + (lane.about ? 13 : 18));
     if (lane.about) {
       pen.fillStyle = muted;
       pen.font = '10.5px system-ui, sans-serif';
@@ -233,8 +247,7 @@ export class Timeline {
     const { entry } = bar;
     const { text, 'ok-text': okText, surface } = this.#colours;
     const wide = bar.x1 - bar.x0;
-    const waits = entry.end === Infinity && entry.gates.at(-1).to === null;
-    const label = waits ? `${entry.operation} waits` : entry.operation + (entry.failed || entry.kind === 'abandoned' ? ` ${outcome(entry)}` : '');
+    const label = isWaiting(entry) ? `${entry.operation} waits` : entry.operation + (entry.failed || entry.kind === 'abandoned' ? ` ${outcome(entry)}` : '');
     pen.font = '11px system-ui, sans-serif';
     const middle = y + tall / 2 + 0.5;
     const long = pen.measureText(label).width;
@@ -360,7 +373,8 @@ export class Timeline {
     canvas.addEventListener('blur', () => { this.#focused = null; this.#tip(null); this.draw(); });
     $('zoom-in').addEventListener('click', () => this.zoom(1));
     $('zoom-out').addEventListener('click', () => this.zoom(-1));
-    $('timeline-live').addEventListener('click', () => this.live());
+    $('timeline-live').addEventListener('click', () => { this.#back = 0; this.draw(); });
+    $('timeline-idle').addEventListener('click', () => { this.#withIdle = !this.#withIdle; this.draw(); });
     for (const node of document.querySelectorAll('[data-axis]')) {
       node.addEventListener('click', () => this.setAxis(node.dataset.axis));
       node.addEventListener('keydown', (event) => {

@@ -1,7 +1,9 @@
 """The cases: each is given the page, opened and live, and the server."""
 
+import os
 import pathlib
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -24,8 +26,19 @@ def until(what, condition):
     return found
 
 
-def tab(page, name):
-    page.get_by_role("tab", name=name).click()
+def unfold(page, name):
+    """Unfolds a section, if it is folded: empty ones are."""
+    section = page.locator(f"#section-{name}")
+    if not section.evaluate("(node) => node.open"):
+        section.locator("> summary").click()
+
+
+def form(page, label):
+    """A form of the test bench, which is folded while its section lists something."""
+    fold = page.locator("details.add", has=page.get_by_role("form", name=label, include_hidden=True))
+    if not fold.evaluate("(node) => node.open"):
+        fold.locator("> summary").click()
+    return page.get_by_role("form", name=label)
 
 
 def hold(server, path, client="test", **more):
@@ -73,7 +86,7 @@ def conflict(page, server):
     assert took[0] < PATIENCE * 1000
     # The details name the holder; the timeline has a lane for the client.
     page.locator(".event.refused").last.click()
-    expect(page.locator("#detail")).to_contain_text("sharing_violation")
+    expect(page.locator("#detail")).to_contain_text("sharing violation")
     page.keyboard.press("Escape")
     expect(page.locator("#detail")).to_be_hidden()
 
@@ -128,7 +141,7 @@ def files(page, server):
     note(page, f"Handle {handle}")
     # Locks are drawn as bars over the file.
     hold(server, "/locked.bin", locks=[{"start": 0, "length": 100}, {"start": 4096, "length": 1, "exclusive": False}])
-    tab(page, "Locks")
+    expect(page.locator("#section-locks")).to_have_attribute("open", "")
     expect(page.locator(".lock-card h3")).to_have_text("share/locked.bin")
     expect(page.locator("svg rect.exclusive")).to_have_count(1)
     expect(page.locator("svg rect.shared")).to_have_count(1)
@@ -136,12 +149,13 @@ def files(page, server):
     shared = {"access": "rwd", "share_mode": "rwd"}
     hold(server, "/doomed.txt", "the last reader", **shared)
     server.do("DELETE", f"holds/{hold(server, '/doomed.txt', delete_on_close=True, **shared)}")
-    tab(page, "Deleting")
     expect(page.locator("#panel-pending .item")).to_contain_text("share/doomed.txt")
     expect(page.locator("#panel-pending .item")).to_contain_text("removed when the last reader closes")
     page.get_by_role("button", name="Undelete /doomed.txt").click()
     until("the mark to be gone", lambda: not server.ask("pending")["pending"])
-    expect(page.locator("#panel-pending")).to_contain_text("No file waits")
+    expect(page.locator("#section-pending")).not_to_have_attribute("open", "")
+    unfold(page, "pending")
+    expect(page.locator("#section-pending")).to_contain_text("No file waits")
 
 
 def leases(page, server):
@@ -151,7 +165,6 @@ def leases(page, server):
     base, query = server.sas("blob:docs", "rcwdl").split("?", 1)
     headers = {name.replace("_", "-"): value for name, value in lease.items()}
     assert request("PUT", f"{base}/a.txt?comp=lease&{query}", b"", headers)[0] == 201
-    tab(page, "Leases")
     row = page.locator("#panel-leases .item", has_text="blob:docs/a.txt")
     expect(row).to_contain_text("leased")
     server.do("POST", "clock", {"freeze": True})
@@ -166,7 +179,6 @@ def leases(page, server):
     server.run("mk", "queue:jobs")
     server.run("put", "queue:jobs", stdin="hello")
     server.run("get", "queue:jobs")
-    tab(page, "Messages")
     row = page.locator("#panel-messages .item")
     expect(row).to_contain_text("queue:jobs/")
     page.get_by_role("button", name="+61 s").click()
@@ -175,31 +187,34 @@ def leases(page, server):
 
 def gates(page, server):
     server.run("mk", "blob:docs")
-    tab(page, "Gates")
-    form = page.get_by_role("form", name="Add a gate")
-    form.locator("[name=operation]").fill("Put Blobb")
-    form.get_by_role("button", name="Add gate").click()
-    expect(form.get_by_role("alert")).to_contain_text("Put Blobb")
-    form.locator("[name=operation]").fill("Put Blob")
-    form.locator("[name=path]").fill("docs/*")
-    form.get_by_role("button", name="Add gate").click()
+    unfold(page, "gates")
+    add = form(page, "Add a gate")
+    add.locator("[name=operation]").fill("Put Blobb")
+    add.get_by_role("button", name="Add gate").click()
+    expect(add.get_by_role("alert")).to_contain_text("Put Blobb")
+    add.locator("[name=operation]").fill("Put Blob")
+    add.locator("[name=path]").fill("docs/*")
+    add.get_by_role("button", name="Add gate").click()
     expect(page.locator("#panel-gates .item")).to_contain_text("Put Blob  docs/*")
     expect(page.locator(".event.across").last).to_contain_text("gate 1 added Put Blob docs/*")
-    assert not cut_off(form.locator("[name=at]"))
+    assert not cut_off(add.locator("[name=at]"))
     answers = []
     puts = [threading.Thread(target=lambda n=n: answers.append(server.blob("PUT", "docs", f"{n}.txt", b"x")[0])) for n in range(3)]
     for put in puts:
         put.start()
     expect(page.locator("#gated h2")).to_have_text("3 requests wait at gate 1")
     assert answers == []
+    for row in page.locator("#gated .gated-row").all():
+        expect(row.get_by_role("button")).to_have_text("Let this one go first")
     page.locator("#gated").get_by_role("button", name="docs/1.txt").click()
     puts[1].join(PATIENCE)
     assert answers == [201]
     expect(page.locator("#gated h2")).to_have_text("2 requests wait at gate 1")
     # The longest waiting one, by its key.
-    page.locator("#tab-gates").focus()
+    page.locator("#section-gates > summary").focus()
     page.keyboard.press("g")
     expect(page.locator("#gated h2")).to_have_text("1 request waits at gate 1")
+    expect(page.locator("#gated .gated-row button")).to_have_text("Let go")
     page.get_by_role("button", name="Let all requests at gate 1 go").click()
     expect(page.locator("#gated")).to_be_hidden()
     for put in puts:
@@ -208,10 +223,11 @@ def gates(page, server):
     # A client that goes away while its request waits.
     client = server.start_put("docs", "gone.txt")
     expect(page.locator("#gated h2")).to_have_text("1 request waits at gate 1")
-    port = client.sock.getsockname()[1]
-    expect(page.locator("#gated .who")).to_have_text(f"127.0.0.1:{port} (tester)")
+    # A client on this machine is its program and process.
+    me = f"{pathlib.Path('/proc/self/comm').read_text().strip()} {os.getpid()}"
+    expect(page.locator("#gated .who")).to_have_text(f"{me} (tester)")
     waits = page.locator(".event.held", has_text="gone.txt").last
-    expect(waits.locator(".who")).to_have_text(f"127.0.0.1:{port} tester")
+    expect(waits.locator(".who")).to_have_text(f"{me} tester")
     client.close()
     expect(page.locator("#gated")).to_be_hidden()
     expect(page.locator(".event.held", has_text="gone.txt").last).to_contain_text("ended at the gate")
@@ -221,19 +237,110 @@ def gates(page, server):
     server.do("POST", "gates", {"operation": "Put Blob"})
     page.get_by_role("button", name="Remove gate 2").click()
     until("the gate to be gone", lambda: not server.ask("gates")["gates"])
-    expect(page.locator("#panel-gates")).to_contain_text("No gates.")
+    expect(page.locator("#section-gates")).to_contain_text("No gates.")
+
+
+# Where a node is, within what is seen of the window.
+IN_VIEW = """(node) => { const { top, bottom, left, right, height } = node.getBoundingClientRect();
+    return height > 0 && top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth; }"""
+
+
+def rivals(page, server):
+    """Two programs at one gate, beside idle ones: who waits, against whom, and the buttons are in view."""
+    server.run("mk", "blob:docs")
+    for n in range(8):
+        for _ in range(3):
+            server.blob("PUT", "docs", f"idle{n}.txt", b"x", user_agent=f"idle-{n}/1")
+    server.do("POST", "gates", {"operation": "Put Blob", "path": "docs/todo.json"})
+    base, query = server.sas("blob:docs", "rcwdl").split("?", 1)
+    put = ["curl", "-s", "-X", "PUT", "-H", "x-ms-blob-type: BlockBlob", "-d", "x", "-A"]
+    writers = [subprocess.Popen([*put, agent, f"{base}/todo.json?{query}"]) for agent in ("first/1", "second/1")]
+    expect(page.locator("#gated h2")).to_have_text("2 requests wait at gate 1")
+    for size in ((1440, 900), (420, 860)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        for writer, rival in zip(writers, reversed(writers)):
+            row = page.locator(".gated-row", has=page.locator(".who", has_text=f"curl {writer.pid} ("))
+            expect(row).to_contain_text(f"against curl {rival.pid} (")
+            assert row.evaluate(IN_VIEW), (size, writer)
+            assert row.get_by_role("button", name="todo.json").evaluate(IN_VIEW), (size, writer)
+        assert page.get_by_role("button", name="Let all go", exact=True).first.evaluate(IN_VIEW), size
+    page.set_viewport_size({"width": 1440, "height": 900})
+    # Their lanes come first; those of clients that do something else are not drawn.
+    expect(page.locator("#timeline-idle")).to_have_text(re.compile(r"^\d+ idle clients$"))
+    assert page.locator("#timeline-canvas").evaluate(IN_VIEW)
+    page.locator("#timeline-idle").click()
+    expect(page.locator("#timeline-idle")).to_have_attribute("aria-pressed", "true")
+    page.locator("#gated").get_by_role("button", name="Let all go").click()
+    for writer in writers:
+        writer.wait(PATIENCE)
+    expect(page.locator("#gated")).to_be_hidden()
+    # A request that waits alone is shown what another client did last.
+    alone = server.start_put("docs", "todo.json")
+    expect(page.locator(".gated-row .rival")).to_have_text(re.compile(r"^last Put Blob 201 by curl \d+ \((first|second)\) .* ago$"))
+    page.locator(".gated-row button").click()
+    assert alone.getresponse().status == 201
+
+
+def holder(page, server):
+    """A refusal leads to the client in the way: its lane, its handle, and since when by one clock."""
+    server.do("POST", "clock", {"advance_ms": 61000})
+    handle = hold(server, "/late.xlsx", "excel")
+    assert server.api("POST", "holds", {"path": "/late.xlsx"}, client="report.py")[0] == 409
+    below = page.locator(".event.below").last
+    expect(below).to_have_text(re.compile(r"^excel has it open: access rw, shares none, for [\d.]+ m?s$"))
+    below.get_by_role("button", name="excel").click()
+    expect(page.locator(".item.marked")).to_contain_text("share/late.xlsx")
+    expect(page.locator("#detail")).to_contain_text(str(handle))
+    expect(page.locator(".event.selected")).to_contain_text("opened")
+    # The details are words; the server's clock is named where it differs.
+    page.locator(".event.refused").last.click()
+    expect(page.locator("#detail")).to_contain_text("(server clock: ")
+    words = page.locator("#detail dt").all_inner_texts()
+    assert words and not any("_" in word for word in words), words
+    server.do("DELETE", f"holds/{handle}")
+    # A reason that is longer than its line is wrapped.
+    server.run("mk", "blob:docs")
+    server.blob("PUT", "docs", "a.txt", b"x", user_agent="a-program-with-a-long-name-of-a-product-that-nobody-can-say/1")
+    assert server.blob("PUT", "docs", "a.txt", b"y", if_none_match="*")[0] == 409
+    assert server.blob("PUT", "docs", "a.txt", b"y", if_match='"0x8D0000000000000"')[0] == 412
+    what = page.locator(".event.below", has_text="a-program").last.locator(".what")
+    expect(what).to_contain_text("by Put Blob")
+    assert what.evaluate("(node) => node.scrollHeight <= node.parentNode.clientHeight + 1")
+    assert what.locator("..").evaluate("(node) => node.clientHeight") > 40
+
+
+def connect(page, server):
+    """The connection string, and a tree of what is stored."""
+    server.run("mk", "blob:docs")
+    server.run("mk", "queue:jobs")
+    server.run("mk", "table:Payments")
+    server.run("put", "blob:docs/reports/q3.txt", stdin="hello")
+    server.run("put", "queue:jobs", stdin="send the mail")
+    server.run("put", "table:Payments/2026/order-7", stdin='{"Amount":10}')
+    server.run("put", "file:share/a.txt", stdin="x")
+    page.get_by_role("button", name="Connect", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Connect")
+    expect(dialog.locator("#connect-how")).to_contain_text(server.run("connection-string"))
+    for folder, inside in (("docs", "reports/"), ("reports/", "q3.txt"), ("jobs", "send the mail"), ("Payments", "2026/order-7"), ("share", "a.txt")):
+        dialog.locator("summary", has=page.get_by_text(folder, exact=True)).click()
+        expect(dialog.locator("#connect-tree")).to_contain_text(inside)
+    expect(dialog.locator("#connect-tree")).to_contain_text("5 B")
+    # Nothing is taken: the message is still there.
+    assert server.run("get", "queue:jobs") == "send the mail"
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
 
 
 def faults(page, server):
     server.run("mk", "blob:docs")
-    tab(page, "Faults")
-    form = page.get_by_role("form", name="Add a fault")
-    form.locator("[name=operation]").fill("Put Blob")
-    assert not cut_off(form.locator("[name=action]"))
-    form.locator("[name=action]").select_option("answer")
-    form.locator("[name=value]").fill("503:ServerBusy")
-    form.locator("[name=times]").fill("1")
-    form.get_by_role("button", name="Add fault").click()
+    unfold(page, "faults")
+    add = form(page, "Add a fault")
+    add.locator("[name=operation]").fill("Put Blob")
+    assert not cut_off(add.locator("[name=action]"))
+    add.locator("[name=action]").select_option("answer")
+    add.locator("[name=value]").fill("503:ServerBusy")
+    add.locator("[name=times]").fill("1")
+    add.get_by_role("button", name="Add fault").click()
     expect(page.locator("#panel-faults .item")).to_contain_text("answer 503 ServerBusy")
     assert server.blob("PUT", "docs", "a.txt", b"x")[0] == 503
     assert server.blob("PUT", "docs", "a.txt", b"x")[0] == 201
@@ -244,13 +351,13 @@ def faults(page, server):
 
 def states(page, server):
     server.run("mk", "blob:docs")
-    tab(page, "States")
-    form = page.get_by_role("form", name="Save the state")
-    form.locator("[name=name]").fill("se eded")
-    form.get_by_role("button", name="Save state").click()
-    expect(form.get_by_role("alert")).to_contain_text("A name has 1 to 64")
-    form.locator("[name=name]").fill("seeded")
-    form.get_by_role("button", name="Save state").click()
+    unfold(page, "states")
+    save = form(page, "Save the state")
+    save.locator("[name=name]").fill("se eded")
+    save.get_by_role("button", name="Save state").click()
+    expect(save.get_by_role("alert")).to_contain_text("A name has 1 to 64")
+    save.locator("[name=name]").fill("seeded")
+    save.get_by_role("button", name="Save state").click()
     expect(page.locator("#panel-states .item")).to_contain_text("seeded")
     assert server.blob("PUT", "docs", "later.txt", b"x")[0] == 201
     # Cancelled, nothing changes.
@@ -275,7 +382,7 @@ def states(page, server):
 
 def handles(page, server):
     began = time.monotonic()
-    expect(page.locator("#tab-handles .count")).to_have_text("10,000")
+    expect(page.locator("#section-handles .count")).to_have_text("10,000")
     print(f"10,000 handles are on the page after {time.monotonic() - began:.1f} s")
     rows = page.locator("#panel-handles .item:visible")
     assert 5 < rows.count() < 60, "only the rows in view are drawn"
@@ -316,9 +423,9 @@ def storm(page, server):
     expect(page.locator("#events-latest")).to_be_visible()
     page.locator("#events-latest").click()
     expect(page.locator("#events-latest")).to_be_hidden()
-    page.locator("#filter-service").select_option("queue")
+    page.locator("#filter-text").fill("queue")
     expect(page.locator("#events-empty")).to_contain_text("No event matches")
-    page.get_by_role("button", name="Clear filters").click()
+    page.get_by_role("button", name="Clear filter").click()
     expect(page.locator("#events-empty")).to_be_hidden()
 
 
@@ -356,7 +463,6 @@ def injection(page, server):
     assert server.api("POST", "holds", {"path": "/a.txt"}, client=EVIL)[0] == 409
     expect(page.locator(".event.below").last).to_contain_text(EVIL)
     server.do("POST", "gates", {"operation": "Get Blob", "path": f"docs/{EVIL}"})
-    tab(page, "Gates")
     expect(page.locator("#panel-gates .item")).to_contain_text(EVIL)
     page.locator("#timeline-canvas").focus()
     page.keyboard.press("ArrowLeft")
@@ -380,9 +486,10 @@ def keyboard(page, server):
     page.keyboard.press("r")
     expect(page.locator("#filter-refusals")).to_be_checked()
     page.keyboard.press("3")
-    expect(page.get_by_role("tab", name="Leases")).to_be_focused()
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("tab", name="Deleting")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#section-leases > summary")).to_be_focused()
+    expect(page.locator("#section-leases")).to_contain_text("Nothing is leased.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#section-leases")).not_to_have_attribute("open", "")
     # Every control is reached by Tab, and its focus can be seen.
     page.evaluate("document.activeElement.blur()")
     seen = []
@@ -391,11 +498,11 @@ def keyboard(page, server):
         seen.append(page.evaluate("""() => { const node = document.activeElement; const { outlineStyle, outlineWidth } = getComputedStyle(node);
             return [node.id || node.textContent || node.tagName, outlineStyle !== 'none' && outlineWidth !== '0px', node.tagName]; }"""))
     names = [name for name, _, _ in seen]
-    for wanted in ("clock-freeze", "help-open", "filter-text", "timeline-canvas", "pause", "tab-pending"):
+    for wanted in ("clock-freeze", "help-open", "filter-text", "timeline-canvas", "pause", "connect-open"):
         assert wanted in names, (wanted, names)
     blind = [name for name, visible, tag in seen if not visible and tag != "BODY"]
     assert not blind, blind
-    nameless = page.evaluate("""() => [...document.querySelectorAll('button, input, select, canvas, [role=tabpanel]')]
+    nameless = page.evaluate("""() => [...document.querySelectorAll('button, input, select, canvas, summary')]
         .filter((node) => !(node.textContent.trim() || node.getAttribute('aria-label') || node.getAttribute('aria-labelledby') || node.labels?.length)).map((node) => node.outerHTML)""")
     assert not nameless, nameless
     for scheme in ("dark", "light"):

@@ -124,6 +124,27 @@ fn the_page_adds_and_removes_gates_and_lets_requests_go() {
 }
 
 #[test]
+fn who_waits_at_a_gate_against_whom_is_in_view_and_idle_clients_are_not() {
+    if can_browse() && need::client("curl") {
+        play("rivals");
+    }
+}
+
+#[test]
+fn a_refusal_leads_to_the_client_in_the_way() {
+    if can_browse() {
+        play("holder");
+    }
+}
+
+#[test]
+fn the_page_shows_the_connection_string_and_what_is_stored() {
+    if can_browse() {
+        play("connect");
+    }
+}
+
+#[test]
 fn the_page_adds_and_removes_faults() {
     if can_browse() {
         play("faults");

@@ -63,8 +63,8 @@ async function order() {
     answered('B', 60000.25, 90001, { client_request: 'b2', status: 412, code: 'ConditionNotMet' }),
   ]);
   const { lanes } = orderView(log, { width: 1000, column: 10, back: 0 });
-  eq('lanes', lanes.map((lane) => lane.name), ['A', 'B']);
-  const [[a1, a2], [b1, b2]] = lanes.map((lane) => lane.bars);
+  eq('the refused one first', lanes.map((lane) => lane.name), ['B', 'A']);
+  const [[b1, b2], [a1, a2]] = lanes.map((lane) => lane.bars);
   const steps = [a1.x0, b1.x0, a1.x1, b1.x1, a2.x0, b2.x0, b2.gates[0][0], a2.x1, b2.gates[0][1], b2.x1];
   eq('in the order of time', steps, [...steps].sort((x, y) => x - y));
   eq('a step each', new Set(steps).size, steps.length);
@@ -77,9 +77,9 @@ async function order() {
   const before = log.entries.length;
   log.add([{ event: 'refused', time: at(96000), client: 'REST 127.0.0.1:1, request x', pid: 0, rule: 'sharing_violation' }]);
   eq('told once', log.entries.length, before);
-  log.add([answered('REST 127.0.0.1:1', 95999, 96001, { status: 400, code: 'PopReceiptMismatch', refusal: { message: 'says the service' } })]);
+  log.add([answered('REST 127.0.0.1:1', 95999, 96001, { status: 400, code: 'PopReceiptMismatch', refusal: { rule: 'receipt', message: 'says the service' } })]);
   const { refused, rule, message } = log.entries.at(-1);
-  eq('with its rule', [refused, rule, message], [true, 'sharing_violation', 'says the service']);
+  eq('with its rule', [refused, rule, message], [true, 'receipt', 'says the service']);
   // A client that went away while it waited: the bar ends there.
   log.add([
     { event: 'gated', request: 11, time: at(96100), client: 'C', operation: 'Put Blob' },
@@ -98,25 +98,34 @@ async function blame() {
   const { blameWords, entryOf } = await from('log');
   const line = (cause) => blameWords(entryOf(answered('REST 127.0.0.1:9', 0, 1, { status: 412, refusal: { rule: 'condition', message: `It is not met. [latchfs: ${cause}]` } })));
   eq('the client first', line('changed 0.8 s ago by Put Blob, client request 5f-1, azsdk-python-storage-blob/12.31 Python/3.13 (Linux, x86), from 127.0.0.1:5'),
-    '127.0.0.1:5 (python-storage-blob): changed 0.8 s ago by Put Blob, client request 5f-1');
-  eq('without an ID', line('leased 3.0 s ago by Lease Blob (acquire), curl/8, from [::1]:5'), '[::1]:5 (curl): leased 3.0 s ago by Lease Blob (acquire)');
+    'python-storage-blob (127.0.0.1:5): changed 0.8 s ago by Put Blob');
+  eq('without an ID', line('leased 3.0 s ago by Lease Blob (acquire), curl/8, from [::1]:5'), 'curl ([::1]:5): leased 3.0 s ago by Lease Blob (acquire)');
   eq('of a queue', line('the message was last changed 3.0 s ago by Get Messages, from 127.0.0.1:5; it is hidden until Mon, 05 Jan'), '127.0.0.1:5: the message was last changed 3.0 s ago by Get Messages; it is hidden until Mon, 05 Jan');
   eq('another cause', line('"excel" (pid 9) has it open'), '"excel" (pid 9) has it open');
 }
 
 async function lanes() {
   const { Log } = await from('log');
-  const { timeView } = await from('lanes');
+  const { orderView, timeView } = await from('lanes');
   const log = new Log(() => {}, () => 0);
   log.add(Array.from({ length: 5000 }, (_, n) => answered('127.0.0.1:1', n, n + 0.5, { status: n === 2500 ? 409 : 200 })));
   const end = Date.UTC(2026, 0, 1) + 5000;
   const dense = timeView(log, { width: 600, span: 5000, end }).lanes[0].bars;
   if (dense.length > 202) throw new Error(`${dense.length} bars of 600 pixels`);
   eq('the refusal is seen', dense.filter((bar) => bar.entry.refused && bar.mixed).length, 1);
-  // Clients whose every request has its own connection share a lane.
+  // Connections of which no process is known share the lane of their user agent.
   log.add(Array.from({ length: 50 }, (_, n) => answered(`127.0.0.1:${1000 + n}`, 4900 + n, 4901 + n, { user_agent: 'curl/8' })));
-  eq('shared', timeView(log, { width: 600, span: 5000, end }).lanes.map((lane) => lane.name), ['127.0.0.1:1', 'curl']);
-  eq('choices', log.choices().map(([value]) => value), ['127.0.0.1:1', 'agent sdk', 'agent curl']);
+  eq('shared', timeView(log, { width: 600, span: 5000, end }).lanes.map((lane) => lane.name), ['sdk', 'curl']);
+  // Connections of one process and user agent share a lane, also those of before the process was known.
+  log.add([answered('REST 127.0.0.1:7', 4960, 4961), answered('REST 127.0.0.1:7', 4962, 4963, { pid: 42, program: 'node' }), answered('REST 127.0.0.1:8', 4964, 4965, { pid: 42, program: 'node' }), answered('REST 127.0.0.1:8', 4966, 4967, { pid: 42, program: 'node', user_agent: 'other/1' })]);
+  const ofProcess = orderView(log, { width: 600, column: 10, back: 0 }).lanes.filter((lane) => lane.name === 'node 42');
+  eq('a process, by user agent', ofProcess.map(({ about, bars }) => [about, bars.length]), [['sdk', 3], ['other', 1]]);
+  // While one waits, the lanes of others that have nothing to do with it are left out.
+  log.add([{ event: 'gated', request: 3, time: at(4990), client: 'REST 127.0.0.1:9', operation: 'Put Blob', path: 'docs/b', user_agent: 'late/1' }, answered('REST 127.0.0.1:10', 4991, 4992, { path: 'docs/b', user_agent: 'rival/1' })]);
+  const { lanes: kept, idle } = log.focus();
+  const view = timeView(log, { width: 600, span: 5000, end, focus: kept });
+  eq('that wait, then the others', view.lanes.map((lane) => lane.name), ['late', 'rival']);
+  eq('idle', idle, 4);
 }
 
 async function names() {
