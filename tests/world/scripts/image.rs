@@ -47,7 +47,7 @@ impl Image {
         }
         let tag = format!("latchfs-test-{name}-{}", std::process::id());
         let mut build = script("build-image");
-        build.args(["--tag", &tag, "--program", LATCHFS, "--", "--layers=false"]);
+        build.args(["--tag", &tag, "--program", LATCHFS]);
         done(&build.output().unwrap());
         Some(Self { tag })
     }
