@@ -92,9 +92,10 @@ pub fn ask_once<T: Send + 'static>(
 fn own_table() -> io::Result<()> {
     // SAFETY: both calls act on the calling thread alone, which was started by this module and
     // uses no descriptor: after the first one the copies that the second one closes are seen by
-    // no other thread.
+    // no other thread. The second has no name in glibc before 2.34.
     let done = unsafe {
-        libc::unshare(libc::CLONE_FILES) == 0 && libc::close_range(0, libc::c_uint::MAX, 0) == 0
+        libc::unshare(libc::CLONE_FILES) == 0
+            && libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) == 0
     };
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
