@@ -43,7 +43,7 @@ fn the_scripts_pass_shellcheck() {
     if !need::client("shellcheck") {
         return;
     }
-    let scripts = ["mount.latchfs", "with-share", "check-host", "build-image"].map(path);
+    let scripts = ["mount.latchfs", "with-share", "check-host", "build-image", "dist"].map(path);
     let output = Command::new("shellcheck").args(scripts).output().unwrap();
     assert!(output.status.success(), "{}", out(&output));
 }
