@@ -32,7 +32,12 @@ async function fileSdk() {
     try {
       return require("@azure/storage-file-share");
     } catch (cause) {
-      throw new LatchfsError("this needs the SDK: npm install @azure/storage-file-share", { cause });
+      // A package of the SDK may have ES modules alone, which jest cannot load by default.
+      const cure =
+        cause.code === "MODULE_NOT_FOUND"
+          ? "npm install @azure/storage-file-share"
+          : "it cannot be loaded here; jest needs NODE_OPTIONS=--experimental-vm-modules for it";
+      throw new LatchfsError(`this needs the SDK: ${cure}`, { cause });
     }
   }
 }
