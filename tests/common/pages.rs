@@ -17,6 +17,17 @@ pub fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     below.split("\n## ").next().unwrap()
 }
 
+/// The rows of the table that stands below a heading of a page, without its head.
+pub fn rows_of(path: &str, heading: &str) -> Vec<Vec<String>> {
+    let page = page(path);
+    let lines = section(&page, heading).lines();
+    let lines = lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let rows = lines.skip(1).map(|line| line.split(" | ").map(str::to_owned).collect());
+    let rows: Vec<_> = rows.collect();
+    assert!(rows.len() > 3, "{heading}");
+    rows
+}
+
 /// The code blocks of that language.
 pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("\n```{language}\n");

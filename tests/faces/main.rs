@@ -11,6 +11,7 @@ mod blob;
 mod control;
 mod events;
 mod ground;
+mod leases;
 mod mixed;
 mod mount;
 mod mount_model;

@@ -6,10 +6,9 @@ use std::time::Duration;
 use latchfs::blob::service::BlobOptions;
 
 use crate::blob::fixture::{A, B, Blobs, Got};
+use crate::blob::requests::{blob_for, request};
+use crate::leases::ID;
 
-type Headers<'a> = &'a [(&'a str, &'a str)];
-
-const ID: &str = "x-ms-lease-id";
 const MISSING: &str = "LeaseIdMissing";
 const BLOB: &str = "/con/b";
 const LEASE: &str = "/con/b?";
@@ -17,7 +16,6 @@ const CONTAINER: &str = "/con?restype=container";
 const CONTAINER_LEASE: &str = "/con?restype=container&";
 const METADATA: &str = "/con?restype=container&comp=metadata";
 const ACL: &str = "/con?restype=container&comp=acl";
-const LIST: &[u8] = b"<BlockList><Latest>AAAA</Latest></BlockList>";
 
 fn with_blob() -> Blobs {
     let blobs = Blobs::new();
@@ -36,21 +34,62 @@ fn acquire(blobs: &Blobs, target: &str, seconds: &str) -> Got {
     blobs.lease(target, "acquire", &[("x-ms-lease-duration", seconds)])
 }
 
-/// A write of a leased blob: refused without the ID and with another one, done with it.
-#[track_caller]
-fn needs_the_id(ok: u16, ask: impl Fn(Headers<'_>) -> Got) {
-    ask(&[]).refused(412, MISSING);
-    ask(&[(ID, B)]).refused(412, "LeaseIdMismatchWithBlobOperation");
-    ask(&[(ID, A)]).is(ok);
+/// A server with what the request is for, leased under A without end, and its address.
+fn stage(name: &str) -> (Blobs, String) {
+    let blobs = Blobs::new();
+    blobs.upload("source", "two", &[]).is(201);
+    let blob = blob_for(&blobs, name, "b");
+    let at = if name.contains("Container") { CONTAINER_LEASE.to_owned() } else { blob };
+    blobs.leased(&at, "-1");
+    (blobs, at)
 }
 
-/// A read of a leased object: the ID may be there, and must then be the right one.
-#[track_caller]
-fn may_carry_the_id(ok: u16, ask: impl Fn(Headers<'_>) -> Got) {
-    ask(&[]).is(ok);
-    ask(&[(ID, A)]).is(ok);
-    let wrong = ask(&[(ID, B)]).is(412);
+/// A change of what is leased: refused without the ID and with another one, done with it.
+fn needs_the_id(name: &str) -> Blobs {
+    let (blobs, at) = stage(name);
+    let request = request(&blobs, name);
+    request.send(&blobs, &at, &[]).refused(412, MISSING);
+    let noun = if at == CONTAINER_LEASE { "Container" } else { "Blob" };
+    let wrong = format!("LeaseIdMismatchWith{noun}Operation");
+    request.send(&blobs, &at, &[(ID, B)]).refused(412, &wrong);
+    request.send(&blobs, &at, &[(ID, A)]).is(request.ok);
+    blobs
+}
+
+/// A read of what is leased: the ID may be there, and must then be the right one.
+fn may_carry_the_id(name: &str) {
+    let (blobs, at) = stage(name);
+    let request = request(&blobs, name);
+    request.send(&blobs, &at, &[]).is(request.ok);
+    request.send(&blobs, &at, &[(ID, A)]).is(request.ok);
+    let wrong = request.send(&blobs, &at, &[(ID, B)]).is(412);
     assert!(wrong.code().starts_with("LeaseIdMismatchWith"), "{wrong:?}");
+}
+
+statements! {
+    needs_the_id {
+        s050_put_blob_can_carry_a_lease_id = "Put Blob";
+        s053_set_blob_properties_can_carry_a_lease_id = "Set Properties";
+        s055_set_blob_metadata_can_carry_a_lease_id = "Set Metadata";
+        s056_delete_blob_can_carry_a_lease_id = "Delete";
+        s057_put_block_can_carry_a_lease_id = "Put Block";
+        s058_put_block_list_can_carry_a_lease_id = "Put Block List";
+        s060_put_page_can_carry_a_lease_id = "Put Page";
+        s070_delete_container_can_carry_a_lease_id = "Delete Container";
+    }
+    may_carry_the_id {
+        s051_get_blob_can_carry_a_lease_id = "Get Blob";
+        s052_get_blob_properties_can_carry_a_lease_id = "Get Properties";
+        s054_get_blob_metadata_can_carry_a_lease_id = "Get Metadata by GET";
+        s059_get_block_list_can_carry_a_lease_id = "Get Block List";
+        s061_get_page_ranges_can_carry_a_lease_id = "Get Page Ranges";
+        s062_snapshot_blob_can_carry_a_lease_id = "Snapshot";
+        s071_get_container_properties_can_carry_a_lease_id = "Get Container Properties";
+        s072_get_container_metadata_can_carry_a_lease_id = "Get Container Metadata";
+        s073_set_container_metadata_can_carry_a_lease_id = "Set Container Metadata";
+        s074_get_container_acl_can_carry_a_lease_id = "Get Container ACL";
+        s075_set_container_acl_can_carry_a_lease_id = "Set Container ACL";
+    }
 }
 
 #[test]
@@ -92,11 +131,9 @@ fn s042_a_finite_lease_ends_by_itself() {
 
 #[test]
 fn s043_a_leased_blob_is_put_set_and_deleted_by_the_holder_alone() {
-    let blobs = leased();
-    needs_the_id(201, |headers| blobs.upload("b", "two", headers));
-    needs_the_id(200, |headers| blobs.put("/con/b?comp=metadata", headers));
-    needs_the_id(200, |headers| blobs.put("/con/b?comp=properties", headers));
-    needs_the_id(202, |headers| blobs.delete(BLOB, headers));
+    for name in ["Put Blob", "Set Metadata", "Set Properties", "Delete"] {
+        needs_the_id(name);
+    }
 }
 
 #[test]
@@ -149,109 +186,8 @@ fn s049_a_write_with_the_id_of_a_lease_that_ran_out_is_refused() {
 }
 
 #[test]
-fn s050_put_blob_can_carry_a_lease_id() {
-    let blobs = leased();
-    needs_the_id(201, |headers| blobs.upload("b", "two", headers));
-}
-
-#[test]
-fn s051_get_blob_can_carry_a_lease_id() {
-    let blobs = leased();
-    may_carry_the_id(200, |headers| blobs.get(BLOB, headers));
-}
-
-#[test]
-fn s052_get_blob_properties_can_carry_a_lease_id() {
-    let blobs = leased();
-    may_carry_the_id(200, |headers| blobs.head(BLOB, headers));
-}
-
-#[test]
-fn s053_set_blob_properties_can_carry_a_lease_id() {
-    let blobs = leased();
-    needs_the_id(200, |headers| blobs.put("/con/b?comp=properties", headers));
-}
-
-#[test]
-fn s054_get_blob_metadata_can_carry_a_lease_id() {
-    let blobs = leased();
-    may_carry_the_id(200, |headers| blobs.get("/con/b?comp=metadata", headers));
-}
-
-#[test]
-fn s055_set_blob_metadata_can_carry_a_lease_id() {
-    let blobs = leased();
-    needs_the_id(200, |headers| blobs.put("/con/b?comp=metadata", headers));
-}
-
-#[test]
-fn s056_delete_blob_can_carry_a_lease_id() {
-    let blobs = leased();
-    needs_the_id(202, |headers| blobs.delete(BLOB, headers));
-}
-
-fn put_block(blobs: &Blobs, headers: Headers<'_>) -> Got {
-    blobs.ask("PUT", "/con/b?comp=block&blockid=AAAA", headers, b"bytes")
-}
-
-#[test]
-fn s057_put_block_can_carry_a_lease_id() {
-    let blobs = leased();
-    needs_the_id(201, |headers| put_block(&blobs, headers));
-}
-
-#[test]
-fn s058_put_block_list_can_carry_a_lease_id() {
-    let blobs = leased();
-    put_block(&blobs, &[(ID, A)]).is(201);
-    needs_the_id(201, |headers| blobs.ask("PUT", "/con/b?comp=blocklist", headers, LIST));
-}
-
-#[test]
-fn s059_get_block_list_can_carry_a_lease_id() {
-    let blobs = leased();
-    may_carry_the_id(200, |headers| blobs.get("/con/b?comp=blocklist", headers));
-}
-
-/// A page blob that is leased under A without end.
-fn leased_pages() -> Blobs {
-    let blobs = Blobs::new();
-    let headers = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "512")];
-    blobs.put(BLOB, &headers).is(201);
-    blobs.leased(LEASE, "-1");
-    blobs
-}
-
-#[test]
-fn s060_put_page_can_carry_a_lease_id() {
-    let blobs = leased_pages();
-    let page = [("x-ms-page-write", "update"), ("x-ms-range", "bytes=0-511")];
-    needs_the_id(201, |headers| {
-        blobs.ask("PUT", "/con/b?comp=page", &[&page, headers].concat(), &[7; 512])
-    });
-}
-
-#[test]
-fn s061_get_page_ranges_can_carry_a_lease_id() {
-    let blobs = leased_pages();
-    may_carry_the_id(200, |headers| blobs.get("/con/b?comp=pagelist", headers));
-}
-
-#[test]
-fn s062_snapshot_blob_can_carry_a_lease_id() {
-    let blobs = leased();
-    may_carry_the_id(201, |headers| blobs.put("/con/b?comp=snapshot", headers));
-}
-
-#[test]
 fn s063_copy_blob_needs_the_lease_id_of_a_leased_destination() {
-    let blobs = leased();
-    let url = blobs.url("from");
-    blobs.upload("from", "two", &[]).is(201);
-    needs_the_id(202, |headers| {
-        blobs.put(BLOB, &[&[("x-ms-copy-source", url.as_str())], headers].concat())
-    });
-    assert_eq!(blobs.text("b"), "two");
+    assert_eq!(needs_the_id("Copy Blob").text("b"), "two");
 }
 
 #[test]
@@ -328,42 +264,6 @@ fn s069_using_a_container_alone_is_a_matter_of_agreement() {
         blobs.ask(method, target, &[(ID, B)], b"").refused(412, wrong);
         blobs.ask(method, target, &[], b"").is(200);
     }
-}
-
-#[test]
-fn s070_delete_container_can_carry_a_lease_id() {
-    let blobs = leased_container();
-    blobs.delete(CONTAINER, &[(ID, A)]).is(202);
-}
-
-#[test]
-fn s071_get_container_properties_can_carry_a_lease_id() {
-    let blobs = leased_container();
-    may_carry_the_id(200, |headers| blobs.get(CONTAINER, headers));
-}
-
-#[test]
-fn s072_get_container_metadata_can_carry_a_lease_id() {
-    let blobs = leased_container();
-    may_carry_the_id(200, |headers| blobs.get(METADATA, headers));
-}
-
-#[test]
-fn s073_set_container_metadata_can_carry_a_lease_id() {
-    let blobs = leased_container();
-    may_carry_the_id(200, |headers| blobs.put(METADATA, headers));
-}
-
-#[test]
-fn s074_get_container_acl_can_carry_a_lease_id() {
-    let blobs = leased_container();
-    may_carry_the_id(200, |headers| blobs.get(ACL, headers));
-}
-
-#[test]
-fn s075_set_container_acl_can_carry_a_lease_id() {
-    let blobs = leased_container();
-    may_carry_the_id(200, |headers| blobs.put(ACL, headers));
 }
 
 #[test]

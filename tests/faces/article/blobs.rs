@@ -8,8 +8,7 @@ use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credent
 use latchfs::rules::Timestamp;
 
 use crate::blob::fixture::{A, Blobs, Got};
-
-type Headers<'a> = &'a [(&'a str, &'a str)];
+use crate::blob::requests::{Etag, Request, blob_for, request};
 
 const NOT_MET: &str = "ConditionNotMet";
 const OTHER: &str = "\"0x1\"";
@@ -18,39 +17,88 @@ const CONTAINER: &str = "/con?restype=container";
 const METADATA: &str = "/con?restype=container&comp=metadata";
 const ACL: &str = "/con?restype=container&comp=acl";
 
-fn with_blob() -> Blobs {
+/// A server with what the request is for, and its address.
+fn stage(name: &str) -> (Blobs, String) {
     let blobs = Blobs::new();
-    blobs.blob("one");
+    blobs.upload("source", "one", &[]).is(201);
+    let blob = blob_for(&blobs, name, "b");
+    let of_container = name.contains("Container") || name == "List Blobs";
+    (blobs, if of_container { format!("{CONTAINER}&") } else { blob })
+}
+
+/// The answer has the `ETag` that the request leaves or makes, or none.
+#[track_caller]
+fn has_its_etag(request: &Request, got: &Got, before: &str) {
+    let etag = got.header("etag");
+    match request.etag {
+        Etag::New => assert!(etag.starts_with("\"0x8D") && etag != before, "{got:?}"),
+        Etag::Same => assert_eq!(etag, before, "{got:?}"),
+        Etag::Absent => assert_eq!(etag, "", "{got:?}"),
+    }
+}
+
+/// A request that takes conditions: one that fails is refused and changes nothing, one that holds
+/// is done.
+fn takes_conditions(name: &str) -> Blobs {
+    let (blobs, at) = stage(name);
+    let object = at.trim_end_matches(['?', '&']);
+    let request = request(&blobs, name);
+    let etag = blobs.etag(object);
+    let (past, same) = (blobs.modified(object, -3600), blobs.modified(object, 0));
+    request.send(&blobs, &at, &[("if-unmodified-since", &past)]).is(412);
+    request.send(&blobs, &at, &[("if-match", OTHER)]).is(412);
+    assert_eq!(blobs.etag(object), etag, "a refused request changed {object}");
+    let done = request.send(&blobs, &at, &[("if-unmodified-since", &same)]).is(request.ok);
+    has_its_etag(&request, &done, &etag);
     blobs
 }
 
-/// An operation that takes conditions: one that fails is refused and changes nothing, one that
-/// holds is done. Gives the answer.
-#[track_caller]
-fn takes_conditions(blobs: &Blobs, target: &str, ok: u16, ask: impl Fn(Headers<'_>) -> Got) -> Got {
-    let etag = blobs.etag(target);
-    let past = blobs.modified(target, -3600);
-    ask(&[("if-unmodified-since", &past)]).is(412);
-    ask(&[("if-match", OTHER)]).is(412);
-    assert_eq!(blobs.etag(target), etag, "a refused request changed {target}");
-    let same = blobs.modified(target, 0);
-    ask(&[("if-unmodified-since", &same)]).is(ok)
+/// A request that takes no conditions: one that would fail keeps nobody from anything.
+fn takes_no_conditions(name: &str) -> Blobs {
+    let (blobs, at) = stage(name);
+    let object = at.trim_end_matches(['?', '&']);
+    let request = request(&blobs, name);
+    let (etag, future) = (blobs.etag(object), blobs.modified(object, 3600));
+    for condition in [
+        ("if-match", OTHER),
+        ("if-none-match", "*"),
+        ("if-modified-since", &future),
+        ("if-unmodified-since", "Mon, 05 Jan 2009 10:00:00 GMT"),
+    ] {
+        let got = request.send(&blobs, &at, &[condition]).is(request.ok);
+        has_its_etag(&request, &got, &etag);
+    }
+    blobs
 }
 
-/// An operation that takes no conditions: one that would fail keeps nobody from anything.
-#[track_caller]
-fn takes_no_conditions(ok: u16, ask: impl Fn(Headers<'_>) -> Got) -> Got {
-    ask(&[("if-match", OTHER)]).is(ok)
-}
-
-#[track_caller]
-fn has_etag(got: &Got) {
-    assert!(got.header("etag").starts_with("\"0x8D"), "{got:?}");
-}
-
-#[track_caller]
-fn has_no_etag(got: &Got) {
-    assert_eq!(got.header("etag"), "", "{got:?}");
+statements! {
+    takes_conditions {
+        s016_set_container_metadata_returns_an_etag_and_takes_conditions =
+            "Set Container Metadata";
+        s018_set_container_acl_returns_an_etag_and_takes_conditions = "Set Container ACL";
+        s019_delete_container_returns_no_etag_and_takes_conditions = "Delete Container";
+        s020_lease_container_returns_an_etag_and_takes_conditions = "Lease Container";
+        s023_put_blob_returns_an_etag_and_takes_conditions = "Put Blob";
+        s024_get_blob_returns_an_etag_and_takes_conditions = "Get Blob";
+        s025_get_blob_properties_returns_an_etag_and_takes_conditions = "Get Properties";
+        s026_set_blob_properties_returns_an_etag_and_takes_conditions = "Set Properties";
+        s027_get_blob_metadata_returns_an_etag_and_takes_conditions = "Get Metadata by GET";
+        s028_set_blob_metadata_returns_an_etag_and_takes_conditions = "Set Metadata";
+        s029_lease_blob_returns_an_etag_and_takes_conditions = "Lease acquire";
+        s030_snapshot_blob_returns_an_etag_and_takes_conditions = "Snapshot";
+        s033_delete_blob_returns_no_etag_and_takes_conditions = "Delete";
+        s037_put_page_returns_an_etag_and_takes_conditions = "Put Page";
+        s038_get_page_ranges_returns_an_etag_and_takes_conditions = "Get Page Ranges";
+    }
+    takes_no_conditions {
+        s014_get_container_properties_returns_an_etag_and_takes_no_conditions =
+            "Get Container Properties";
+        s015_get_container_metadata_returns_an_etag_and_takes_no_conditions =
+            "Get Container Metadata";
+        s017_get_container_acl_returns_an_etag_and_takes_no_conditions = "Get Container ACL";
+        s034_put_block_returns_no_etag_and_takes_no_conditions = "Put Block";
+        s036_get_block_list_returns_an_etag_and_takes_no_conditions = "Get Block List";
+    }
 }
 
 #[test]
@@ -99,7 +147,7 @@ fn s006_a_get_returns_the_stamp_as_etag() {
 
 #[test]
 fn s007_an_update_may_send_it_back_in_if_match_and_it_is_compared() {
-    let blobs = with_blob();
+    let blobs = stage("Put Blob").0;
     let etag = blobs.get(BLOB, &[]).is(200).header("etag").to_owned();
     blobs.upload("b", "two", &[("if-match", OTHER)]).refused(412, NOT_MET);
     blobs.upload("b", "two", &[("if-match", &etag)]).is(201);
@@ -160,76 +208,16 @@ fn s012_dates_none_match_and_combinations_work_too() {
 }
 
 #[test]
-fn s013_create_container_returns_an_etag_and_takes_no_conditions() {
-    let blobs = Blobs::new();
-    let made = takes_no_conditions(201, |headers| blobs.put("/new?restype=container", headers));
-    has_etag(&made);
-}
-
-#[test]
-fn s014_get_container_properties_returns_an_etag_and_takes_no_conditions() {
-    let blobs = Blobs::new();
-    has_etag(&takes_no_conditions(200, |headers| blobs.get(CONTAINER, headers)));
-}
-
-#[test]
-fn s015_get_container_metadata_returns_an_etag_and_takes_no_conditions() {
-    let blobs = Blobs::new();
-    has_etag(&takes_no_conditions(200, |headers| blobs.get(METADATA, headers)));
-}
-
-#[test]
-fn s016_set_container_metadata_returns_an_etag_and_takes_conditions() {
-    let blobs = Blobs::new();
-    let before = blobs.etag(CONTAINER);
-    let set = takes_conditions(&blobs, CONTAINER, 200, |headers| blobs.put(METADATA, headers));
-    has_etag(&set);
-    assert_ne!(set.header("etag"), before);
-}
-
-#[test]
-fn s017_get_container_acl_returns_an_etag_and_takes_no_conditions() {
-    let blobs = Blobs::new();
-    has_etag(&takes_no_conditions(200, |headers| blobs.get(ACL, headers)));
-}
-
-#[test]
-fn s018_set_container_acl_returns_an_etag_and_takes_conditions() {
-    let blobs = Blobs::new();
-    has_etag(&takes_conditions(&blobs, CONTAINER, 200, |headers| blobs.put(ACL, headers)));
-}
-
-#[test]
-fn s019_delete_container_returns_no_etag_and_takes_conditions() {
-    let blobs = Blobs::new();
-    let delete = |headers: Headers<'_>| blobs.delete(CONTAINER, headers);
-    has_no_etag(&takes_conditions(&blobs, CONTAINER, 202, delete));
-}
-
-#[test]
-fn s020_lease_container_returns_an_etag_and_takes_conditions() {
-    let blobs = Blobs::new();
-    let etag = blobs.etag(CONTAINER);
-    let leased = takes_conditions(&blobs, CONTAINER, 201, |headers| {
-        acquire(&blobs, "/con?restype=container&", headers)
-    });
-    assert_eq!(leased.header("etag"), etag);
-}
-
-fn acquire(blobs: &Blobs, target: &str, headers: Headers<'_>) -> Got {
-    let mut all = vec![("x-ms-lease-duration", "15"), ("x-ms-proposed-lease-id", A)];
-    all.extend(headers);
-    blobs.lease(target, "acquire", &all)
-}
-
-#[test]
 fn s021_list_blobs_returns_no_etag_and_takes_no_conditions() {
-    let blobs = with_blob();
-    let list = "/con?restype=container&comp=list";
-    let listed = takes_no_conditions(200, |headers| blobs.get(list, headers));
-    has_no_etag(&listed);
+    let blobs = takes_no_conditions("List Blobs");
     // Each blob in it has one.
-    assert!(listed.text().contains("<Etag>0x8D"), "{}", listed.text());
+    let listed = blobs.get("/con?restype=container&comp=list", &[]).is(200).text();
+    assert!(listed.contains("<Etag>0x8D"), "{listed}");
+}
+
+#[test]
+fn s035_put_block_list_returns_an_etag_and_takes_conditions() {
+    assert_eq!(takes_conditions("Put Block List").text("b"), "staged");
 }
 
 #[test]
@@ -257,149 +245,40 @@ fn s022_a_change_of_a_containers_acl_takes_up_to_30_seconds_to_be_seen() {
 }
 
 #[test]
-fn s023_put_blob_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    let put = |headers: Headers<'_>| blobs.upload("b", "two", headers);
-    has_etag(&takes_conditions(&blobs, BLOB, 201, put));
-}
-
-#[test]
-fn s024_get_blob_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    has_etag(&takes_conditions(&blobs, BLOB, 200, |headers| blobs.get(BLOB, headers)));
-}
-
-#[test]
-fn s025_get_blob_properties_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    has_etag(&takes_conditions(&blobs, BLOB, 200, |headers| blobs.head(BLOB, headers)));
-}
-
-#[test]
-fn s026_set_blob_properties_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    let set = |headers: Headers<'_>| blobs.put("/con/b?comp=properties", headers);
-    has_etag(&takes_conditions(&blobs, BLOB, 200, set));
-}
-
-#[test]
-fn s027_get_blob_metadata_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    let get = |headers: Headers<'_>| blobs.get("/con/b?comp=metadata", headers);
-    has_etag(&takes_conditions(&blobs, BLOB, 200, get));
-}
-
-#[test]
-fn s028_set_blob_metadata_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    let set = |headers: Headers<'_>| blobs.put("/con/b?comp=metadata", headers);
-    has_etag(&takes_conditions(&blobs, BLOB, 200, set));
-}
-
-#[test]
-fn s029_lease_blob_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    has_etag(&takes_conditions(&blobs, BLOB, 201, |headers| acquire(&blobs, "/con/b?", headers)));
-}
-
-#[test]
-fn s030_snapshot_blob_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    let take = |headers: Headers<'_>| blobs.put("/con/b?comp=snapshot", headers);
-    has_etag(&takes_conditions(&blobs, BLOB, 201, take));
+fn s013_create_container_returns_an_etag_and_takes_no_conditions() {
+    let blobs = Blobs::new();
+    let made = blobs.put("/new?restype=container", &[("if-match", OTHER)]).is(201);
+    assert!(made.header("etag").starts_with("\"0x8D"), "{made:?}");
 }
 
 #[test]
 fn s031_copy_blob_returns_an_etag_and_takes_conditions_on_source_and_destination() {
-    let blobs = with_blob();
-    blobs.upload("to", "two", &[]).is(201);
-    let url = blobs.url("b");
-    let copy = |headers: Headers<'_>| {
-        let mut all = vec![("x-ms-copy-source", url.as_str())];
-        all.extend(headers);
-        blobs.put("/con/to", &all)
-    };
-    copy(&[("x-ms-source-if-match", OTHER)]).refused(412, "SourceConditionNotMet");
-    copy(&[("if-match", OTHER)]).refused(412, "TargetConditionNotMet");
-    has_etag(&takes_conditions(&blobs, "/con/to", 202, copy));
-    assert_eq!(blobs.text("to"), "one");
+    let (blobs, at) = stage("Copy Blob");
+    let copy = request(&blobs, "Copy Blob");
+    let before = blobs.etag(BLOB);
+    let source = copy.send(&blobs, &at, &[("x-ms-source-if-match", OTHER)]);
+    source.refused(412, "SourceConditionNotMet");
+    copy.send(&blobs, &at, &[("if-match", OTHER)]).refused(412, "TargetConditionNotMet");
+    assert_eq!(blobs.etag(BLOB), before);
+    let conditions = [("if-match", &*before), ("x-ms-source-if-match", &blobs.etag("/con/source"))];
+    let done = copy.send(&blobs, &at, &conditions).is(202);
+    has_its_etag(&copy, &done, &before);
+    assert_eq!(
+        (blobs.text("b"), blobs.etag(BLOB)),
+        ("one".to_owned(), done.header("etag").to_owned())
+    );
 }
 
-/// A copy to `to` that is held back, and the target that aborts it.
-fn pending_copy() -> (Blobs, String) {
+#[test]
+fn s032_abort_copy_blob_returns_no_etag_and_takes_no_conditions() {
     let copy_delay = Duration::from_mins(1);
     let blobs = Blobs::with(BlobOptions { copy_delay, ..BlobOptions::default() });
     blobs.blob("one");
     let url = blobs.url("b");
     let begun = blobs.put("/con/to", &[("x-ms-copy-source", &url)]).is(202);
     let abort = format!("/con/to?comp=copy&copyid={}", begun.header("x-ms-copy-id"));
-    (blobs, abort)
-}
-
-#[test]
-fn s032_abort_copy_blob_returns_no_etag_and_takes_no_conditions() {
-    let (blobs, abort) = pending_copy();
-    let ended = takes_no_conditions(204, |headers| {
-        blobs.put(&abort, &[&[("x-ms-copy-action", "abort")], headers].concat())
-    });
-    has_no_etag(&ended);
-}
-
-#[test]
-fn s033_delete_blob_returns_no_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    has_no_etag(&takes_conditions(&blobs, BLOB, 202, |headers| blobs.delete(BLOB, headers)));
-}
-
-fn put_block(blobs: &Blobs, headers: Headers<'_>) -> Got {
-    blobs.ask("PUT", "/con/b?comp=block&blockid=AAAA", headers, b"bytes")
-}
-
-#[test]
-fn s034_put_block_returns_no_etag_and_takes_no_conditions() {
-    let blobs = with_blob();
-    has_no_etag(&takes_no_conditions(201, |headers| put_block(&blobs, headers)));
-}
-
-#[test]
-fn s035_put_block_list_returns_an_etag_and_takes_conditions() {
-    let blobs = with_blob();
-    put_block(&blobs, &[]).is(201);
-    let list = b"<BlockList><Latest>AAAA</Latest></BlockList>";
-    let put = |headers: Headers<'_>| blobs.ask("PUT", "/con/b?comp=blocklist", headers, list);
-    has_etag(&takes_conditions(&blobs, BLOB, 201, put));
-    assert_eq!(blobs.text("b"), "bytes");
-}
-
-#[test]
-fn s036_get_block_list_returns_an_etag_and_takes_no_conditions() {
-    let blobs = with_blob();
-    let get = |headers: Headers<'_>| blobs.get("/con/b?comp=blocklist", headers);
-    has_etag(&takes_no_conditions(200, get));
-}
-
-fn with_page_blob() -> Blobs {
-    let blobs = Blobs::new();
-    let headers = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "512")];
-    blobs.put(BLOB, &headers).is(201);
-    blobs
-}
-
-#[test]
-fn s037_put_page_returns_an_etag_and_takes_conditions() {
-    let blobs = with_page_blob();
-    let put = |headers: Headers<'_>| {
-        let page = [("x-ms-page-write", "update"), ("x-ms-range", "bytes=0-511")];
-        blobs.ask("PUT", "/con/b?comp=page", &[&page, headers].concat(), &[7; 512])
-    };
-    has_etag(&takes_conditions(&blobs, BLOB, 201, put));
-}
-
-#[test]
-fn s038_get_page_ranges_returns_an_etag_and_takes_conditions() {
-    let blobs = with_page_blob();
-    let get = |headers: Headers<'_>| blobs.get("/con/b?comp=pagelist", headers);
-    has_etag(&takes_conditions(&blobs, BLOB, 200, get));
+    let ended = blobs.put(&abort, &[("x-ms-copy-action", "abort"), ("if-match", OTHER)]).is(204);
+    assert_eq!(ended.header("etag"), "");
 }
 
 #[test]
@@ -408,7 +287,7 @@ fn s039_a_lease_does_not_change_a_blobs_etag() {
     let etag = blobs.blob("one");
     let id = [("x-ms-lease-id", A)];
     let change = [id[0], ("x-ms-proposed-lease-id", A)];
-    acquire(&blobs, "/con/b?", &[]).is(201);
+    blobs.leased("/con/b?", "15");
     blobs.lease("/con/b?", "renew", &id).is(200);
     blobs.lease("/con/b?", "change", &change).is(200);
     blobs.lease("/con/b?", "break", &[("x-ms-lease-break-period", "0")]).is(202);

@@ -13,10 +13,14 @@ fn tests() -> BTreeMap<u32, BTreeSet<String>> {
     let mut found: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
     let texts = ["general", "blobs", "blob_leases", "tables", "queues", "files"]
         .map(|file| page(&format!("tests/faces/article/{file}.rs")));
-    for test in texts.iter().flat_map(|text| text.split("#[test]\n").skip(1)) {
-        let name = test.split("fn ").nth(1).and_then(|rest| rest.split('(').next()).unwrap();
-        let number = name.strip_prefix('s').and_then(|rest| rest.split('_').next()).unwrap();
-        found.entry(number.parse().unwrap()).or_default().insert(name.to_owned());
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        // A function, or a row of `statements`.
+        let line = line.trim_start();
+        let name = line.strip_prefix("fn ").unwrap_or(line).split(['(', ' ']).next().unwrap();
+        let number = name.strip_prefix('s').and_then(|rest| rest.split('_').next());
+        if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            found.entry(number).or_default().insert(name.to_owned());
+        }
     }
     found
 }

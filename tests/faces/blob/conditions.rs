@@ -1,235 +1,232 @@
-//! Conditions of the other writes, operation by operation: B25 to B31, B33, B35 to B39.
-
-use std::time::Duration;
+//! The tables of conditions in `src/rules/conditions/tables.txt`, tried through HTTP on blobs and
+//! containers.
 
 use latchfs::blob::service::BlobOptions;
 
-use super::fixture::{A, Blobs, NOT_MET};
+use super::fixture::{A, Blobs, Got, NOT_MET};
+use super::requests::{Etag, blob_for, container, request};
+use crate::common::pages::{page, section};
 
-type Headers<'a> = &'a [(&'a str, &'a str)];
+/// The rows of a table, without its head.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let all = page("src/rules/conditions/tables.txt");
+    let lines = section(&all, heading).lines().filter(|line| line.contains(" | "));
+    lines.skip(1).map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
 
-/// Tries each of the four conditions on a write, failing and holding. `again` makes the blob anew
-/// before each request.
-fn each_condition(
-    blobs: &Blobs,
-    again: &dyn Fn(),
-    (method, target, headers, body): (&str, &str, Headers<'_>, &[u8]),
-    (ok, moves): (u16, Option<bool>),
-) {
-    for name in ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"] {
-        for failing in [true, false] {
-            again();
-            let (etag, same) = (blobs.etag("/con/b"), blobs.modified("/con/b", 0));
-            let past = blobs.modified("/con/b", -3600);
-            let value = match (name, failing) {
-                ("if-match", true) | ("if-none-match", false) => "\"0x1\"",
-                ("if-match", false) | ("if-none-match", true) => &etag,
-                ("if-modified-since", true) | ("if-unmodified-since", false) => &same,
-                _ => &past,
-            };
-            let mut all = headers.to_vec();
-            all.push((name, value));
-            let got = blobs.ask(method, target, &all, body);
-            if failing {
-                got.refused(412, NOT_MET);
-                assert_eq!(blobs.etag("/con/b"), etag, "{name}");
-                continue;
-            }
-            let got = got.is(ok);
-            match moves {
-                Some(moves) => assert_eq!(got.header("etag") != etag, moves, "{target} {name}"),
-                None => assert_eq!(got.header("etag"), "", "{target} {name}"),
+/// The requests that follow each column. The first of a column is tried by every row, the others
+/// by the rows with one condition.
+const FORMS: [&[&str]; 4] = [
+    &["Get Blob", "Get Properties", "Get Metadata", "Get Metadata by GET", "Get Page Ranges"],
+    &["Put Blob", "Put Page Blob", "Put Append Blob", "Put Block List", "Copy Blob From URL"],
+    &["Set Metadata", "Set Properties", "Snapshot", "Lease acquire", "Delete"],
+    &["Put Page", "Clear Page", "Append Block", "Seal"],
+];
+const ON_CONTAINERS: [&str; 4] =
+    ["Set Container Metadata", "Set Container ACL", "acquire", "Delete Container"];
+
+/// The headers that a row such as `M=same & U=past` sends to an object of that version.
+fn headers(blobs: &Blobs, row: &str, etag: &str, at: &str) -> Vec<(&'static str, String)> {
+    let tags = |word: &str| match word {
+        "same" => etag.to_owned(),
+        "other" => "\"0x1\"".to_owned(),
+        "two" => format!("\"0x1\", {etag}"),
+        "two others" => "\"0x1\", \"0x2\"".to_owned(),
+        star => star.to_owned(),
+    };
+    let date = |word: &str| match word {
+        "past" => blobs.modified(at, -1),
+        "same" => blobs.modified(at, 0),
+        _ => blobs.modified(at, 1),
+    };
+    let conditions = row.split(" & ").filter(|word| *word != "-");
+    conditions
+        .map(|word| match word.split_once('=').unwrap() {
+            ("M", word) => ("if-match", tags(word)),
+            ("N", word) => ("if-none-match", tags(word)),
+            ("I", word) => ("if-modified-since", date(word)),
+            ("U", word) => ("if-unmodified-since", date(word)),
+            ("T", _) => ("x-ms-if-tags", "\"t\" = '2'".to_owned()),
+            ("L", _) => ("x-ms-lease-id", A.to_owned()),
+            (other, _) => panic!("no condition {other}"),
+        })
+        .collect()
+}
+
+/// Fails unless the answer is what a cell says.
+#[track_caller]
+fn is_as_said(got: Got, cell: &str, ok: u16) -> Got {
+    match cell {
+        "ok" => got.is(ok),
+        "400 many" => got.refused(400, "MultipleConditionHeadersNotSupported"),
+        "400 star" => got.refused(400, "UnsatisfiableCondition"),
+        "404" => got.refused(404, "BlobNotFound"),
+        "409" => got.refused(409, "BlobAlreadyExists"),
+        cell if cell.starts_with("304") => {
+            let got = got.is(304);
+            assert_eq!((got.code(), got.body.len()), (NOT_MET, 0));
+            // What the client has is named, so that a cache can note it (RFC 9110, 15.4.5).
+            assert!(got.header("etag").starts_with("\"0x"), "{got:?}");
+            assert!(got.header("last-modified").ends_with(" GMT"), "{got:?}");
+            got
+        }
+        _ => got.refused(412, NOT_MET),
+    }
+}
+
+/// Sends the request to an object that is there. What is refused changes nothing; what is done
+/// answers with the `ETag` that follows.
+fn try_on_object(blobs: &Blobs, name: &str, at: &str, row: &str, cell: &str) {
+    let told = format!("{name} with {row}");
+    let object = at.trim_end_matches(['?', '&']);
+    if row.contains("L=yes") {
+        blobs.leased(at, "-1");
+    }
+    let before = blobs.etag(object);
+    let headers = headers(blobs, row, &before, object);
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let request = request(blobs, name);
+    let got = is_as_said(request.send(blobs, at, &headers), cell, request.ok);
+    if cell != "ok" {
+        assert_eq!(blobs.etag(object), before, "a refusal changed it: {told}");
+    } else if request.etag == Etag::Absent {
+        assert_eq!(got.header("etag"), "", "{told}");
+    } else {
+        let after = blobs.etag(object);
+        assert_eq!(got.header("etag"), after, "{told}");
+        assert_eq!(after == before, request.etag == Etag::Same, "{told}");
+    }
+}
+
+fn with_source() -> Blobs {
+    let blobs = Blobs::new();
+    blobs.upload("source", &"s".repeat(512), &[]).is(201);
+    blobs
+}
+
+#[test]
+fn blobs_follow_the_table_of_conditions() {
+    let blobs = with_source();
+    for (n, row) in rows("on an object").iter().enumerate() {
+        for (f, (cell, requests)) in row[1..].iter().zip(FORMS).enumerate() {
+            let all = if row[0].contains('&') { 1 } else { requests.len() };
+            for (m, request) in requests[..all].iter().enumerate() {
+                if *request == "Seal" && row[0] == "T=no" {
+                    continue; // Seal takes no tags.
+                }
+                let name = format!("n{n}-{f}-{m}");
+                let at = blob_for(&blobs, request, &name);
+                try_on_object(&blobs, request, &at, &row[0], cell);
             }
         }
     }
 }
 
-fn on_a_block_blob(request: (&str, &str, Headers<'_>, &[u8]), ok: (u16, Option<bool>)) {
-    let blobs = Blobs::new();
-    let again = || {
-        blobs.blob("one");
-    };
-    each_condition(&blobs, &again, request, ok);
-}
-
 #[test]
-fn b025_set_properties_takes_every_condition() {
-    let headers = [("x-ms-blob-content-type", "a/b")];
-    on_a_block_blob(("PUT", "/con/b?comp=properties", &headers, b""), (200, Some(true)));
-}
-
-#[test]
-fn b026_set_metadata_takes_every_condition() {
-    let headers = [("x-ms-meta-k", "v")];
-    on_a_block_blob(("PUT", "/con/b?comp=metadata", &headers, b""), (200, Some(true)));
-}
-
-#[test]
-fn b027_lease_takes_every_condition_and_moves_no_etag() {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    let headers = [
-        ("x-ms-lease-action", "acquire"),
-        ("x-ms-lease-duration", "-1"),
-        ("x-ms-proposed-lease-id", A),
-    ];
-    let request = ("PUT", "/con/b?comp=lease", &headers[..], &b""[..]);
-    each_condition(&blobs, &|| {}, request, (201, Some(false)));
-}
-
-#[test]
-fn b028_snapshot_takes_every_condition_and_never_says_304() {
-    on_a_block_blob_kept(("PUT", "/con/b?comp=snapshot", &[], b""), (201, Some(false)));
-}
-
-/// The same without a new blob each time: snapshots stay with it.
-fn on_a_block_blob_kept(request: (&str, &str, Headers<'_>, &[u8]), ok: (u16, Option<bool>)) {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    each_condition(&blobs, &|| {}, request, ok);
-}
-
-#[test]
-fn b029_delete_takes_every_condition_and_ignores_a_star() {
-    on_a_block_blob(("DELETE", "/con/b", &[], b""), (202, None));
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    blobs.delete("/con/b", &[("if-none-match", "*")]).is(202);
-}
-
-const BLOCK: &str = "/con/b?comp=block&blockid=AAAA";
-const LIST: &[u8] = b"<BlockList><Latest>AAAA</Latest></BlockList>";
-
-#[test]
-fn b030_put_block_knows_no_conditions() {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    let staged = blobs.ask("PUT", BLOCK, &[("if-match", "\"0x1\"")], b"x").is(201);
-    assert_eq!(staged.header("etag"), "");
-}
-
-#[test]
-fn b031_put_block_list_takes_every_condition() {
-    let blobs = Blobs::new();
-    let again = || {
-        blobs.blob("one");
-        blobs.ask("PUT", BLOCK, &[], b"two").is(201);
-    };
-    each_condition(&blobs, &again, ("PUT", "/con/b?comp=blocklist", &[], LIST), (201, Some(true)));
-    again();
-    let star = [("if-none-match", "*")];
-    let got = blobs.ask("PUT", "/con/b?comp=blocklist", &star, LIST);
-    got.refused(409, "BlobAlreadyExists");
-}
-
-#[test]
-fn b033_writing_and_clearing_pages_takes_every_condition() {
-    for (write, body) in [("update", &[1; 512][..]), ("clear", &[][..])] {
-        let blobs = Blobs::new();
-        let create = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "1024")];
-        let again = || {
-            blobs.put("/con/b", &create).is(201);
-        };
-        let headers = [("x-ms-page-write", write), ("x-ms-range", "bytes=0-511")];
-        let request = ("PUT", "/con/b?comp=page", &headers[..], body);
-        each_condition(&blobs, &again, request, (201, Some(true)));
-    }
-}
-
-#[test]
-fn b035_a_copy_has_conditions_on_both_sides() {
-    let blobs = Blobs::new();
-    let from = blobs.upload("from", "one", &[]).is(201).header("etag").to_owned();
-    let to = blobs.upload("to", "two", &[]).is(201).header("etag").to_owned();
-    let url = blobs.url("from");
-    let copy = |headers: Headers<'_>| {
-        let mut all = vec![("x-ms-copy-source", url.as_str())];
-        all.extend(headers);
-        blobs.put("/con/to", &all)
-    };
-    let (past, future) = (blobs.modified("/con/to", -3600), blobs.modified("/con/to", 3600));
-    for header in [
-        ("if-match", &*from),
-        ("if-none-match", &*to),
-        ("if-modified-since", &*future),
-        ("if-unmodified-since", &*past),
-    ] {
-        copy(&[header]).refused(412, "TargetConditionNotMet");
-    }
-    for header in [
-        ("x-ms-source-if-match", &*to),
-        ("x-ms-source-if-none-match", &*from),
-        ("x-ms-source-if-modified-since", &*future),
-        ("x-ms-source-if-unmodified-since", &*past),
-    ] {
-        copy(&[header]).refused(412, "SourceConditionNotMet");
-    }
-    assert_eq!(blobs.text("to"), "two");
-    let done = copy(&[("if-match", &to), ("x-ms-source-if-match", &from)]).is(202);
-    assert_eq!(blobs.etag("/con/to"), done.header("etag"));
-    assert_eq!(blobs.text("to"), "one");
-}
-
-#[test]
-fn b036_a_star_guards_the_destination_of_a_copy() {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    let url = blobs.url("b");
-    let headers = [("x-ms-copy-source", url.as_str()), ("if-none-match", "*")];
-    blobs.put("/con/new", &headers).is(202);
-    blobs.put("/con/new", &headers).refused(409, "BlobAlreadyExists");
-}
-
-#[test]
-fn b037_aborting_a_copy_knows_no_conditions_and_has_no_etag() {
-    let copy_delay = Duration::from_mins(1);
-    let blobs = Blobs::with(BlobOptions { copy_delay, ..BlobOptions::default() });
-    blobs.blob("one");
-    let url = blobs.url("b");
-    let begun = blobs.put("/con/to", &[("x-ms-copy-source", &url)]).is(202);
-    let abort = format!("/con/to?comp=copy&copyid={}", begun.header("x-ms-copy-id"));
-    let headers = [("x-ms-copy-action", "abort"), ("if-match", "\"0x1\"")];
-    assert_eq!(blobs.put(&abort, &headers).is(204).header("etag"), "");
-}
-
-/// Asserts that `act` leaves `ETag` and Last-Modified of the blob.
-fn moves_nothing(blobs: &Blobs, act: impl FnOnce()) {
-    let before = (blobs.etag("/con/b"), blobs.modified("/con/b", 0));
-    blobs.pass(10);
-    act();
-    assert_eq!((blobs.etag("/con/b"), blobs.modified("/con/b", 0)), before);
-}
-
-#[test]
-fn b038_no_lease_action_moves_the_etag() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    let id = ("x-ms-lease-id", A);
-    moves_nothing(&blobs, || {
-        for (action, headers, status) in [
-            ("acquire", vec![("x-ms-lease-duration", "60"), ("x-ms-proposed-lease-id", A)], 201),
-            ("renew", vec![id], 200),
-            ("change", vec![id, ("x-ms-proposed-lease-id", A)], 200),
-            ("break", vec![("x-ms-lease-break-period", "0")], 202),
-            ("release", vec![id], 200),
-        ] {
-            let got = blobs.lease("/con/b?", action, &headers).is(status);
-            assert_eq!(got.header("etag"), etag, "{action}");
+fn requests_for_a_missing_blob_follow_the_table_of_conditions() {
+    let blobs = with_source();
+    for (n, row) in rows("on nothing").iter().enumerate() {
+        for (f, (cell, requests)) in row[1..].iter().zip(FORMS).enumerate() {
+            for (m, name) in requests.iter().filter(|name| **name != "Put Block List").enumerate() {
+                let at = format!("/con/n{n}-{f}-{m}?");
+                let headers = headers(&blobs, &row[0], "\"0x8D1\"", "/con/source");
+                let headers: Vec<_> =
+                    headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                let request = request(&blobs, name);
+                is_as_said(request.send(&blobs, &at, &headers), cell, request.ok);
+                let status = if cell == "ok" { 200 } else { 404 };
+                blobs.head(at.trim_end_matches('?'), &[]).is(status);
+            }
         }
-    });
+    }
 }
 
 #[test]
-fn b039_blocks_snapshots_tags_and_tier_move_no_etag() {
+fn containers_follow_the_table_of_conditions() {
     let blobs = Blobs::new();
-    blobs.blob("one");
-    moves_nothing(&blobs, || {
-        blobs.ask("PUT", BLOCK, &[], b"x").is(201);
-        blobs.put("/con/b?comp=snapshot", &[]).is(201);
-        let tags = b"<Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags>";
-        blobs.ask("PUT", "/con/b?comp=tags", &[], tags).is(204);
-        blobs.put("/con/b?comp=tier", &[("x-ms-access-tier", "Cool")]).is(200);
-    });
-    let head = blobs.head("/con/b", &[]).is(200);
-    assert_eq!((head.header("x-ms-access-tier"), head.header("x-ms-tag-count")), ("Cool", "1"));
+    for (n, row) in rows("on an object").iter().enumerate() {
+        // Containers have no tags, and a lease lifts no condition.
+        if row[0].contains("T=no") || row[0].contains("L=yes") {
+            continue;
+        }
+        let all = if row[0].contains('&') { 1 } else { ON_CONTAINERS.len() };
+        for (m, request) in ON_CONTAINERS[..all].iter().enumerate() {
+            let at = container(&blobs, &format!("{n}-{m}"));
+            try_on_object(&blobs, request, &at, &row[0], &row[4]);
+        }
+    }
+}
+
+/// The requests of the columns of refusals of copies.
+const COPIES: [&[&str]; 4] = [
+    &["Copy Blob"],
+    &["Copy Blob From URL"],
+    &["Put Blob From URL"],
+    &["Put Page From URL", "Append Block From URL"],
+];
+
+#[test]
+fn copies_name_the_side_whose_condition_fails() {
+    let blobs = with_source();
+    for (n, row) in rows("refusals of copies").iter().enumerate() {
+        let (side, letter) = row[0].split_once(' ').unwrap();
+        for (cell, requests) in row[1..].iter().zip(COPIES) {
+            for (m, name) in requests.iter().enumerate() {
+                let source = side == "source";
+                if source && letter == "T" && !matches!(*name, "Copy Blob" | "Put Blob From URL") {
+                    continue; // These take no tags of their source.
+                }
+                let at = blob_for(&blobs, name, &format!("n{n}-{m}-{}", name.len()));
+                let target = at.trim_end_matches('?');
+                let of = if source { "/con/source" } else { target };
+                let (before, etag) = (blobs.etag(target), blobs.etag(of));
+                let (header, value) = match letter {
+                    "M" => ("if-match", "\"0x1\"".to_owned()),
+                    "N" => ("if-none-match", etag),
+                    "I" => ("if-modified-since", blobs.modified(of, 0)),
+                    "U" => ("if-unmodified-since", blobs.modified(of, -1)),
+                    _ => ("if-tags", "\"t\" = '2'".to_owned()),
+                };
+                let header = match (source, letter) {
+                    (true, _) => format!("x-ms-source-{header}"),
+                    (false, "T") => format!("x-ms-{header}"),
+                    (false, _) => header.to_owned(),
+                };
+                let got = request(&blobs, name).send(&blobs, &at, &[(&header, &value)]);
+                let (status, code) = match cell.as_str() {
+                    "412 source" => (412, "SourceConditionNotMet"),
+                    "412 target" => (412, "TargetConditionNotMet"),
+                    "412 verify" => (412, "CannotVerifyCopySource"),
+                    "304 verify" => (304, "CannotVerifyCopySource"),
+                    _ => (412, NOT_MET),
+                };
+                got.refused(status, code);
+                assert_eq!(blobs.etag(target), before, "{name}: {row:?}");
+            }
+        }
+    }
+}
+
+/// The conditions that the documentation does not name for containers count, unless the server is
+/// strict.
+#[test]
+fn b054_strict_mode_refuses_if_match_on_containers() {
+    let blobs = Blobs::with(BlobOptions { strict: true, ..BlobOptions::default() });
+    for name in ON_CONTAINERS {
+        let wrong = [("if-match", "\"0x1\"")];
+        let got = request(&blobs, name).send(&blobs, "/con?restype=container&", &wrong);
+        got.refused(400, "ConditionHeadersNotSupported");
+    }
+}
+
+#[test]
+fn b023_tags_are_a_condition_in_their_language() {
+    let blobs = with_source();
+    let at = blob_for(&blobs, "Get Blob", "b");
+    for name in ["Get Blob", "Get Properties", "Get Block List"] {
+        let ask = |tags| request(&blobs, name).send(&blobs, &at, &[("x-ms-if-tags", tags)]);
+        ask("\"t\" = '1'").is(200);
+        ask("\"t\" = '2'").refused(412, NOT_MET);
+        ask("nonsense").refused(400, "InvalidHeaderValue");
+    }
 }

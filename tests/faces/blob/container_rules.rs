@@ -1,8 +1,6 @@
-//! Conditions of containers, and what moves their `ETag`: B47 to B55, B57, B58.
+//! What moves the `ETag` of a container, and its policies: B47, B55, B57, B58.
 
-use latchfs::blob::service::BlobOptions;
-
-use super::fixture::{Blobs, Got, NOT_MET};
+use super::fixture::Blobs;
 
 const C: &str = "/con?restype=container";
 const META: &str = "/con?restype=container&comp=metadata";
@@ -14,86 +12,6 @@ fn b047_create_has_an_etag_and_ignores_conditions() {
     let made = blobs.put("/other?restype=container", &[("if-match", "\"0x1\"")]).is(201);
     assert!(made.header("etag").starts_with("\"0x8D"), "{made:?}");
     blobs.put("/other?restype=container", &[]).refused(409, "ContainerAlreadyExists");
-}
-
-#[test]
-fn b048_reads_of_a_container_carry_its_etag_and_ignore_conditions() {
-    let blobs = Blobs::new();
-    let etag = blobs.etag(C);
-    for target in [C, META, ACL] {
-        let got = blobs.get(target, &[("if-match", "\"0x1\"")]).is(200);
-        assert_eq!(got.header("etag"), etag, "{target}");
-    }
-}
-
-#[test]
-fn b049_set_metadata_takes_if_modified_since() {
-    let blobs = Blobs::new();
-    let (before, past, same) = (blobs.etag(C), blobs.modified(C, -3600), blobs.modified(C, 0));
-    blobs.put(META, &[("if-modified-since", &same)]).refused(412, NOT_MET);
-    let set = blobs.put(META, &[("if-modified-since", &past), ("x-ms-meta-k", "v")]).is(200);
-    assert!(set.header("etag") != before && set.header("etag") == blobs.etag(C));
-}
-
-#[test]
-fn b050_set_acl_takes_if_unmodified_since() {
-    let blobs = Blobs::new();
-    let (before, past, same) = (blobs.etag(C), blobs.modified(C, -3600), blobs.modified(C, 0));
-    blobs.put(ACL, &[("if-unmodified-since", &past)]).refused(412, NOT_MET);
-    let set = blobs.put(ACL, &[("if-unmodified-since", &same)]).is(200);
-    assert!(set.header("etag") != before && set.header("etag") == blobs.etag(C));
-}
-
-#[test]
-fn b051_delete_takes_if_modified_since() {
-    let blobs = Blobs::new();
-    let (past, future) = (blobs.modified(C, -3600), blobs.modified(C, 3600));
-    blobs.delete(C, &[("if-modified-since", &future)]).refused(412, NOT_MET);
-    blobs.delete(C, &[("if-modified-since", &past)]).is(202);
-}
-
-fn acquire(blobs: &Blobs, condition: (&str, &str)) -> Got {
-    let headers = [("x-ms-lease-duration", "15"), condition];
-    blobs.lease("/con?restype=container&", "acquire", &headers)
-}
-
-#[test]
-fn b052_lease_takes_if_unmodified_since() {
-    let blobs = Blobs::new();
-    let (past, same) = (blobs.modified(C, -3600), blobs.modified(C, 0));
-    acquire(&blobs, ("if-unmodified-since", &past)).refused(412, NOT_MET);
-    acquire(&blobs, ("if-unmodified-since", &same)).is(201);
-}
-
-#[test]
-fn b053_a_list_ignores_conditions_and_has_no_etag() {
-    let blobs = Blobs::new();
-    let date = blobs.modified(C, 3600);
-    let list = "/con?restype=container&comp=list";
-    for header in [
-        ("if-match", "\"0x1\""),
-        ("if-none-match", "*"),
-        ("if-modified-since", &date),
-        ("if-unmodified-since", "Mon, 05 Jan 2009 10:00:00 GMT"),
-    ] {
-        assert_eq!(blobs.get(list, &[header]).is(200).header("etag"), "", "{header:?}");
-    }
-}
-
-#[test]
-fn b054_if_match_counts_on_changes_of_containers_and_strict_mode_refuses_it() {
-    let wrong = ("if-match", "\"0x1\"");
-    let all = |blobs: &Blobs, status: u16, code: &str| {
-        blobs.put(META, &[wrong]).refused(status, code);
-        blobs.put(ACL, &[wrong]).refused(status, code);
-        acquire(blobs, wrong).refused(status, code);
-        blobs.delete(C, &[wrong]).refused(status, code);
-    };
-    let blobs = Blobs::new();
-    all(&blobs, 412, NOT_MET);
-    blobs.put(META, &[("if-match", &blobs.etag(C))]).is(200);
-    let strict = Blobs::with(BlobOptions { strict: true, ..BlobOptions::default() });
-    all(&strict, 400, "ConditionHeadersNotSupported");
 }
 
 #[test]

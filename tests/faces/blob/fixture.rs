@@ -15,11 +15,7 @@ use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
-
-/// GUIDs to lease with.
-pub const A: &str = "00000000-0000-4000-8000-00000000000a";
-pub const B: &str = "00000000-0000-4000-8000-00000000000b";
-pub const C: &str = "00000000-0000-4000-8000-00000000000c";
+pub use crate::leases::{A, B};
 
 /// Headers of two customer-provided keys.
 pub const KEYS: [[(&str, &str); 3]; 2] = [

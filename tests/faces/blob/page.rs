@@ -4,132 +4,36 @@ use latchfs::blob::service::BlobOptions;
 
 use super::access::{open_to, signed};
 use super::fixture::{A, B, Blobs, Got, KEYS};
-use crate::common::pages::page;
+use super::requests::{BLOCK, blob_for, container, request};
+use crate::common::pages::rows_of;
 
 /// The rows of the table that follows a heading.
 fn rows(heading: &str) -> Vec<Vec<String>> {
-    let page = page("docs/blob.md");
-    let section = page.split(&format!("\n## {heading}\n")).nth(1).expect(heading);
-    let section = section.split("\n## ").next().unwrap();
-    let lines = section.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
-    let rows = lines.skip(1).map(|line| line.split(" | ").map(str::to_owned).collect());
-    let rows: Vec<_> = rows.collect();
-    assert!(rows.len() > 3, "{heading}");
-    rows
+    rows_of("docs/blob.md", heading)
 }
 
-const BLOCK: &str = "?comp=block&blockid=AAAA";
-const LIST: &[u8] = b"<BlockList><Latest>AAAA</Latest></BlockList>";
-const TAGS: &[u8] = b"<Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags>";
-const PAGES: [(&str, &str); 1] = [("x-ms-range", "bytes=0-511")];
-
-/// A request on the blob `b`: method, query, headers, body.
-type Request = (&'static str, &'static str, Vec<(&'static str, String)>, &'static [u8]);
-
-/// The type of the blob that a request is for.
-fn kind(request: &str) -> &'static str {
-    match request {
-        "Put Page" | "Clear Page" | "Get Page Ranges" => "PageBlob",
-        "Append Block" | "Seal" => "AppendBlob",
-        _ => "BlockBlob",
-    }
-}
-
-/// The request that the page calls so.
-fn request(blobs: &Blobs, name: &str) -> Request {
-    let own = |headers: &[(&'static str, &str)]| {
-        headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect::<Vec<_>>()
-    };
-    let source = blobs.url("source");
-    let source = ("x-ms-copy-source", source.as_str());
-    let block = ("x-ms-blob-type", "BlockBlob");
-    match name {
-        "Put Blob" => ("PUT", "", own(&[block]), b"new"),
-        "Put Block" => ("PUT", BLOCK, own(&[]), b"new"),
-        "Put Empty Block" => ("PUT", BLOCK, own(&[]), b""),
-        "Put Block List" => ("PUT", "?comp=blocklist", own(&[]), LIST),
-        "Put Block From URL" => ("PUT", BLOCK, own(&[source]), b""),
-        "Put Blob From URL" => ("PUT", "", own(&[source, block]), b""),
-        "Copy Blob" => ("PUT", "", own(&[source]), b""),
-        "Put Page" => {
-            ("PUT", "?comp=page", own(&[PAGES[0], ("x-ms-page-write", "update")]), &[1; 512])
-        }
-        "Clear Page" => ("PUT", "?comp=page", own(&[PAGES[0], ("x-ms-page-write", "clear")]), b""),
-        "Append Block" => ("PUT", "?comp=appendblock", own(&[]), b"new"),
-        "Seal" => ("PUT", "?comp=seal", own(&[]), b""),
-        "Set Properties" => ("PUT", "?comp=properties", own(&[]), b""),
-        "Set Metadata" => ("PUT", "?comp=metadata", own(&[]), b""),
-        "Set Tags" => ("PUT", "?comp=tags", own(&[]), TAGS),
-        "Set Tier" => ("PUT", "?comp=tier", own(&[("x-ms-access-tier", "Cool")]), b""),
-        "Legal Hold" => ("PUT", "?comp=legalhold", own(&[("x-ms-legal-hold", "false")]), b""),
-        "Undelete" => ("PUT", "?comp=undelete", own(&[]), b""),
-        "Snapshot" => ("PUT", "?comp=snapshot", own(&[]), b""),
-        "Delete" => ("DELETE", "", own(&[]), b""),
-        "Lease acquire" => (
-            "PUT",
-            "?comp=lease",
-            own(&[("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "-1")]),
-            b"",
-        ),
-        "Get Blob" => ("GET", "", own(&[]), b""),
-        "Get Properties" => ("HEAD", "", own(&[]), b""),
-        "Get Metadata" => ("HEAD", "?comp=metadata", own(&[]), b""),
-        "Get Block List" => ("GET", "?comp=blocklist", own(&[]), b""),
-        "Get Page Ranges" => ("GET", "?comp=pagelist", own(&[]), b""),
-        action => lease_action(action),
-    }
-}
-
-/// A lease action as `change A B` or `break 10`.
-fn lease_action(text: &str) -> Request {
-    let id = |letter: &str| match letter {
-        "A" => A.to_owned(),
-        "B" => B.to_owned(),
-        other => other.to_owned(),
-    };
-    let words: Vec<_> = text.split(' ').collect();
-    let mut headers = vec![("x-ms-lease-action", words[0].to_owned())];
-    match words[..] {
-        ["acquire"] => headers.push(("x-ms-lease-duration", "-1".to_owned())),
-        ["acquire", proposed] => {
-            headers.push(("x-ms-lease-duration", "-1".to_owned()));
-            headers.push(("x-ms-proposed-lease-id", id(proposed)));
-        }
-        ["renew" | "release", held] => headers.push(("x-ms-lease-id", id(held))),
-        ["change", from, to] => {
-            headers.push(("x-ms-lease-id", id(from)));
-            headers.push(("x-ms-proposed-lease-id", id(to)));
-        }
-        ["break"] => {}
-        ["break", period] => headers.push(("x-ms-lease-break-period", period.to_owned())),
-        _ => panic!("the page names no request {text}"),
-    }
-    ("PUT", "?comp=lease", headers, b"")
-}
-
-/// A server with `b` in the state that a row begins with, and with the blob `source`.
-fn stage(before: &str, kind: &str) -> Blobs {
+/// A server with the blob `source`. Each row has a blob of its own on it.
+fn with_source() -> Blobs {
     let blobs = Blobs::new();
-    blobs.upload("source", "source", &[]).is(201);
-    let stage_block = || blobs.ask("PUT", &format!("/con/b{BLOCK}"), &[], b"staged").is(201);
-    match before {
-        "nothing" => return blobs,
-        "uncommitted blocks" => {
-            stage_block();
-            return blobs;
-        }
-        _ => {}
-    }
-    let mut headers = vec![("x-ms-blob-type", kind), ("x-ms-tags", "t=1")];
-    if kind == "PageBlob" {
-        headers.push(("x-ms-blob-content-length", "1024"));
-    }
-    blobs.put("/con/b", &headers).is(201);
-    if kind == "BlockBlob" {
-        stage_block();
-    }
-    lease(&blobs, "/con/b?", before);
+    blobs.upload("source", &"s".repeat(512), &[]).is(201);
     blobs
+}
+
+/// Brings a blob of that name into the state that a row begins with; its address.
+fn stage(blobs: &Blobs, before: &str, name: &str, request: &str) -> String {
+    match before {
+        "nothing" => format!("/con/{name}?"),
+        "uncommitted blocks" => {
+            let at = format!("/con/{name}?");
+            blobs.ask("PUT", &format!("{at}{BLOCK}"), &[], b"staged").is(201);
+            at
+        }
+        state => {
+            let at = blob_for(blobs, request, name);
+            lease(blobs, &at, state);
+            at
+        }
+    }
 }
 
 /// Brings a lease under A into a state.
@@ -151,11 +55,11 @@ fn lease(blobs: &Blobs, at: &str, state: &str) {
 }
 
 /// The headers of a cell: `If-Match E, x-ms-if-tags false`, `nothing`, `ID A`.
-fn conditions(blobs: &Blobs, cell: &str) -> Vec<(String, String)> {
-    let etag = || blobs.etag("/con/b");
+fn conditions(blobs: &Blobs, at: &str, cell: &str) -> Vec<(String, String)> {
+    let at = at.trim_end_matches('?');
     let date = |by| {
-        let exists = blobs.head("/con/b", &[]).status == 200;
-        blobs.modified(if exists { "/con/b" } else { "/con/source" }, by)
+        let exists = blobs.head(at, &[]).status == 200;
+        blobs.modified(if exists { at } else { "/con/source" }, by)
     };
     let header = |part: &str| {
         let (name, value) = part.split_once(' ').unwrap();
@@ -164,8 +68,8 @@ fn conditions(blobs: &Blobs, cell: &str) -> Vec<(String, String)> {
             ("ID", "B") => B.to_owned(),
             ("x-ms-if-tags", "true") => "\"t\" = '1'".to_owned(),
             ("x-ms-if-tags", "false") => "\"t\" = '2'".to_owned(),
-            (_, "E") => etag(),
-            (_, "E-and-other") => format!("{}, \"0x1\"", etag()),
+            (_, "E") => blobs.etag(at),
+            (_, "E-and-other") => format!("{}, \"0x1\"", blobs.etag(at)),
             (_, "other") => "\"0x1\"".to_owned(),
             (_, "L") => date(0),
             (_, "past") => date(-3600),
@@ -179,13 +83,11 @@ fn conditions(blobs: &Blobs, cell: &str) -> Vec<(String, String)> {
 }
 
 /// Sends what a row asks for; `201`, or `412 Code`.
-fn answer(blobs: &Blobs, name: &str, with: &str) -> String {
-    let (method, query, headers, body) = request(blobs, name);
-    let conditions = conditions(blobs, with);
-    let own = headers.iter().map(|(name, value)| (*name, value.as_str()));
-    let more = conditions.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let all: Vec<_> = own.chain(more).collect();
-    told(&blobs.ask(method, &format!("/con/b{query}"), &all, body))
+fn answer(blobs: &Blobs, at: &str, name: &str, with: &str) -> String {
+    let conditions = conditions(blobs, at, with);
+    let more: Vec<_> =
+        conditions.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    told(&request(blobs, name).send(blobs, at, &more))
 }
 
 fn told(got: &Got) -> String {
@@ -193,24 +95,30 @@ fn told(got: &Got) -> String {
 }
 
 #[test]
-fn conditions_do_what_the_page_says() {
-    for heading in ["Conditions of a write", "Conditions of a read"] {
-        for row in rows(heading) {
-            let blobs = stage(&row[0], kind(&row[1]));
-            assert_eq!(answer(&blobs, &row[1], &row[2]), row[3], "{row:?}");
-        }
+fn conditions_and_what_azurite_answers_differently_are_as_the_page_says() {
+    let blobs = with_source();
+    let headings = ["Conditions of a write", "Conditions of a read", "Where Azurite differs"];
+    for (n, row) in headings.into_iter().flat_map(rows).enumerate() {
+        let at = stage(&blobs, &row[0], &format!("n{n}"), &row[1]);
+        assert_eq!(answer(&blobs, &at, &row[1], &row[2]), row[3], "{row:?}");
+        assert_ne!(Some(&row[3]), row.get(4), "{row:?}");
     }
 }
 
 #[test]
 fn the_etag_moves_where_the_page_says() {
-    for row in rows("What moves the ETag") {
-        let blobs = stage("b", kind(&row[0]));
-        let before = blobs.etag("/con/b");
-        let told = answer(&blobs, &row[0], "nothing");
+    let blobs = with_source();
+    for (n, row) in rows("What moves the ETag").iter().enumerate() {
+        let at = stage(&blobs, "b", &format!("n{n}"), &row[0]);
+        let blob = at.trim_end_matches('?');
+        let version = || (blobs.etag(blob), blobs.modified(blob, 0));
+        let before = version();
+        blobs.pass(10);
+        let told = answer(&blobs, &at, &row[0], "nothing");
         assert!(told.starts_with('2'), "{row:?}: {told}");
-        let moved = if blobs.etag("/con/b") == before { "stays" } else { "moves" };
-        assert_eq!(moved, row[1], "{row:?}");
+        let after = version();
+        let moves = row[1] == "moves";
+        assert_eq!((after.0 != before.0, after.1 != before.1), (moves, moves), "{row:?}");
     }
 }
 
@@ -218,15 +126,13 @@ const STATES: [&str; 5] = ["available", "leased", "breaking", "broken", "expired
 
 #[test]
 fn lease_actions_do_what_the_page_says_on_blobs_and_containers() {
-    for row in rows("Lease actions") {
+    let blobs = with_source();
+    for (n, row) in rows("Lease actions").iter().enumerate() {
         for (before, said) in STATES.iter().zip(&row[1..]) {
-            for at in ["/con/b?", "/con?restype=container&"] {
-                let blobs = stage("b", "BlockBlob");
-                lease(&blobs, at, before);
-                let (method, _, headers, _) = lease_action(&row[0]);
-                let all: Vec<_> =
-                    headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                let got = blobs.ask(method, &format!("{at}comp=lease"), &all, b"");
+            let name = format!("{before}{n}");
+            for at in [blob_for(&blobs, "Put Blob", &name), container(&blobs, &name)] {
+                lease(&blobs, &at, before);
+                let got = request(&blobs, &row[0]).send(&blobs, &at, &[]);
                 let seen = if got.status < 300 {
                     let head = blobs.head(at.trim_end_matches(['?', '&']), &[]).is(200);
                     head.header("x-ms-lease-state").to_owned()
@@ -241,28 +147,21 @@ fn lease_actions_do_what_the_page_says_on_blobs_and_containers() {
 
 #[test]
 fn what_is_leased_is_used_as_the_page_says() {
-    for row in rows("Using what is leased") {
+    let blobs = with_source();
+    for (n, row) in rows("Using what is leased").iter().enumerate() {
         for (before, said) in STATES.iter().zip(&row[2..]) {
-            let blobs = stage(before, kind(&row[0]));
+            let at = stage(&blobs, before, &format!("{before}{n}"), &row[0]);
             let with = if row[1] == "none" { "none".to_owned() } else { format!("ID {}", row[1]) };
-            assert_eq!(answer(&blobs, &row[0], &with), *said, "{row:?} when {before}");
+            assert_eq!(answer(&blobs, &at, &row[0], &with), *said, "{row:?} when {before}");
         }
-    }
-}
-
-#[test]
-fn the_answers_that_azurite_gives_differently_are_as_the_page_says() {
-    for row in rows("Where Azurite differs") {
-        let blobs = stage(&row[0], kind(&row[1]));
-        assert_eq!(answer(&blobs, &row[1], &row[2]), row[3], "{row:?}");
-        assert_ne!(row[3], row[4], "{row:?}");
     }
 }
 
 #[test]
 fn what_is_different_from_the_service_is_as_the_page_says() {
     for row in rows("Where latchfs differs from the service") {
-        let blobs = stage("b", "BlockBlob");
+        let blobs = with_source();
+        stage(&blobs, "b", "b", "Put Blob");
         let container = "/con?restype=container";
         match row[0].as_str() {
             what if what.ends_with("with If-Match") => {

@@ -1,19 +1,9 @@
-//! Conditions of Put Blob, and what an `ETag` promises: B1 to B15, B40, B41, B46.
+//! What an `ETag` promises (B2, B3, B6, B41, B46), and the checksums of what is written.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::fixture::{Blobs, NOT_MET};
-
-const MANY: &str = "MultipleConditionHeadersNotSupported";
-
-#[test]
-fn b001_without_conditions_the_second_write_stands() {
-    let blobs = Blobs::new();
-    blobs.upload("b", "one", &[]).is(201);
-    blobs.upload("b", "two", &[]).is(201);
-    assert_eq!(blobs.text("b"), "two");
-}
 
 #[test]
 fn b002_every_change_makes_an_etag_that_was_not_there_before() {
@@ -42,23 +32,6 @@ fn b003_reads_carry_the_etag_of_the_last_write() {
 }
 
 #[test]
-fn b004_the_right_etag_writes_and_gets_a_new_one() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    let won = blobs.upload("b", "two", &[("if-match", &etag)]).is(201);
-    assert_ne!(won.header("etag"), etag);
-    assert_eq!(won.header("etag"), blobs.etag("/con/b"));
-}
-
-#[test]
-fn b005_another_etag_is_refused_and_changes_nothing() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    blobs.upload("b", "two", &[("if-match", "\"0x8D1\"")]).refused(412, NOT_MET);
-    assert_eq!((blobs.text("b"), blobs.etag("/con/b")), ("one".to_owned(), etag));
-}
-
-#[test]
 fn b006_who_read_before_another_wrote_is_refused_and_told_who_wrote() {
     let blobs = Blobs::new();
     let read = blobs.blob("one");
@@ -67,101 +40,6 @@ fn b006_who_read_before_another_wrote_is_refused_and_told_who_wrote() {
     assert!(lost.contains("is not met. [latchfs: changed"), "{lost}");
     assert!(lost.contains("ago by Put Blob, client request of-b"), "{lost}");
     assert_eq!(blobs.text("b"), "two");
-}
-
-#[test]
-fn b007_a_star_in_if_match_wants_a_blob() {
-    let blobs = Blobs::new();
-    blobs.upload("none", "x", &[("if-match", "*")]).refused(412, NOT_MET);
-    blobs.get("/con/none", &[]).refused(404, "BlobNotFound");
-    blobs.blob("one");
-    blobs.upload("b", "two", &[("if-match", "*")]).is(201);
-}
-
-#[test]
-fn b008_a_star_in_if_none_match_wants_none() {
-    let blobs = Blobs::new();
-    blobs.upload("b", "one", &[("if-none-match", "*")]).is(201);
-    blobs.upload("b", "two", &[("if-none-match", "*")]).refused(409, "BlobAlreadyExists");
-    assert_eq!(blobs.text("b"), "one");
-}
-
-#[test]
-fn b009_if_none_match_refuses_the_etag_it_names() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    blobs.upload("b", "x", &[("if-none-match", &etag)]).refused(412, NOT_MET);
-    blobs.upload("b", "x", &[("if-none-match", "\"0x8D1\"")]).is(201);
-}
-
-#[test]
-fn b010_if_modified_since_wants_a_later_change() {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    let (past, same) = (blobs.modified("/con/b", -3600), blobs.modified("/con/b", 0));
-    blobs.upload("b", "x", &[("if-modified-since", &same)]).refused(412, NOT_MET);
-    blobs.upload("b", "x", &[("if-modified-since", &past)]).is(201);
-}
-
-#[test]
-fn b011_if_unmodified_since_wants_no_later_change() {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    let (past, same) = (blobs.modified("/con/b", -3600), blobs.modified("/con/b", 0));
-    blobs.upload("b", "x", &[("if-unmodified-since", &past)]).refused(412, NOT_MET);
-    blobs.upload("b", "x", &[("if-unmodified-since", &same)]).is(201);
-}
-
-#[test]
-fn b012_beside_if_match_a_date_does_not_count() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    let past = blobs.modified("/con/b", -3600);
-    blobs.upload("b", "x", &[("if-match", &etag), ("if-unmodified-since", &past)]).is(201);
-    let other = [("if-match", "\"0x1\""), ("if-unmodified-since", &*blobs.modified("/con/b", 0))];
-    blobs.upload("b", "x", &other).refused(412, NOT_MET);
-}
-
-#[test]
-fn b013_beside_if_none_match_a_date_does_not_count() {
-    let blobs = Blobs::new();
-    blobs.blob("one");
-    let future = blobs.modified("/con/b", 3600);
-    let headers = [("if-none-match", "\"0x1\""), ("if-modified-since", &*future)];
-    blobs.upload("b", "x", &headers).is(201);
-}
-
-#[test]
-fn b014_conditions_that_contradict_each_other_are_refused() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    let date = blobs.modified("/con/b", 0);
-    for headers in [
-        [("if-match", &*etag), ("if-none-match", "\"0x1\"")],
-        [("if-modified-since", &*date), ("if-unmodified-since", &*date)],
-        [("if-match", &*etag), ("if-modified-since", &*date)],
-        [("if-none-match", "\"0x1\""), ("if-unmodified-since", &*date)],
-    ] {
-        blobs.upload("b", "x", &headers).refused(400, MANY);
-    }
-    assert_eq!(blobs.etag("/con/b"), etag);
-}
-
-#[test]
-fn b015_several_etags_are_for_reads() {
-    let blobs = Blobs::new();
-    let etag = blobs.blob("one");
-    let two = format!("\"0x1\", {etag}");
-    blobs.upload("b", "x", &[("if-match", &two)]).refused(400, MANY);
-    blobs.get("/con/b", &[("if-match", &two)]).is(200);
-    blobs.get("/con/b", &[("if-none-match", &two)]).is(304);
-    blobs.get("/con/b", &[("if-match", "\"0x1\", \"0x2\"")]).refused(412, NOT_MET);
-}
-
-#[test]
-fn b040_the_same_bytes_again_are_a_new_state() {
-    let blobs = Blobs::new();
-    assert_ne!(blobs.blob("one"), blobs.blob("one"));
 }
 
 #[test]

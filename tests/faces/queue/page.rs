@@ -1,18 +1,11 @@
 //! Tries the tables of `docs/queue.md` row by row.
 
 use super::fixture::{Fixture, Got, Message, document, message_target, texts};
-use crate::common::pages::page;
+use crate::common::pages::{page, rows_of};
 
 /// The rows of the table that follows a heading.
 fn rows(heading: &str) -> Vec<Vec<String>> {
-    let page = page("docs/queue.md");
-    let section = page.split(&format!("\n## {heading}\n")).nth(1).expect(heading);
-    let section = section.split("\n## ").next().unwrap();
-    let lines = section.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
-    let rows = lines.skip(1).map(|line| line.split(" | ").map(str::to_owned).collect());
-    let rows: Vec<_> = rows.collect();
-    assert!(rows.len() > 3, "{heading}");
-    rows
+    rows_of("docs/queue.md", heading)
 }
 
 /// Asserts that the answer is `204` or `412 Code`, as the page says.

@@ -58,46 +58,6 @@ fn the_service_spells_delete_pending_its_own_way() {
 }
 
 #[test]
-fn a_leased_file_is_written_with_its_id_only() {
-    let fixture = Fixture::new();
-    fixture.upload("a", b"aaa");
-    let id = "11111111-2222-3333-4444-555555555555";
-    let other = "99999999-2222-3333-4444-555555555555";
-    let acquire = [
-        ("x-ms-lease-action", "acquire"),
-        ("x-ms-lease-duration", "-1"),
-        ("x-ms-proposed-lease-id", id),
-    ];
-    let before = fixture.head("/docs/a").header("etag").to_owned();
-    let got = fixture.put("/docs/a?comp=lease", &acquire).is(201);
-    assert_eq!((got.header("x-ms-lease-id"), got.header("etag")), (id, &*before));
-    let got = fixture.head("/docs/a").is(200);
-    assert_eq!(got.header("x-ms-lease-state"), "leased");
-    assert_eq!(got.header("x-ms-lease-duration"), "infinite");
-    fixture.put_range("/docs/a", 0, b"x", &[]).refused(412, "LeaseIdMissing");
-    let wrong = [("x-ms-lease-id", other)];
-    fixture.put_range("/docs/a", 0, b"x", &wrong).refused(412, "LeaseIdMismatchWithFileOperation");
-    fixture.put_range("/docs/a", 0, b"x", &[("x-ms-lease-id", id)]).is(201);
-    let steal = [acquire[0], acquire[1], ("x-ms-proposed-lease-id", other)];
-    fixture.put("/docs/a?comp=lease", &steal).refused(409, "LeaseAlreadyPresent");
-    let change =
-        [("x-ms-lease-action", "change"), ("x-ms-lease-id", id), ("x-ms-proposed-lease-id", other)];
-    assert_eq!(fixture.put("/docs/a?comp=lease", &change).is(200).header("x-ms-lease-id"), other);
-    let release = [("x-ms-lease-action", "release"), ("x-ms-lease-id", id)];
-    let got = fixture.put("/docs/a?comp=lease", &release);
-    got.refused(409, "LeaseIdMismatchWithLeaseOperation");
-    fixture.put("/docs/a?comp=lease", &[("x-ms-lease-action", "break")]).is(202);
-    assert_eq!(fixture.head("/docs/a").header("x-ms-lease-state"), "broken");
-    let release = [("x-ms-lease-action", "release"), ("x-ms-lease-id", other)];
-    fixture.put("/docs/a?comp=lease", &release).is(200);
-    fixture
-        .put("/docs/a?comp=lease", &[("x-ms-lease-action", "break")])
-        .refused(409, "LeaseNotPresentWithLeaseOperation");
-    let short = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "15")];
-    fixture.put("/docs/a?comp=lease", &short).refused(400, "InvalidHeaderValue");
-}
-
-#[test]
 fn a_read_only_file_is_not_changed_until_its_attributes_are() {
     let fixture = Fixture::new();
     fixture.upload("a", b"a");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::clock::SystemClock;
+use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::shares::NewShare;
@@ -30,8 +30,8 @@ pub struct Fixture {
     folder: tempfile::TempDir,
 }
 
-fn open(folder: &Path) -> FileService {
-    let (clock, journal) = (Arc::new(SystemClock), AccountJournal::default());
+fn open(folder: &Path, clock: Arc<dyn TimeSource>) -> FileService {
+    let journal = AccountJournal::default();
     FileService::open(folder, FileOptions::default(), clock, journal).unwrap()
 }
 
@@ -51,9 +51,18 @@ impl Fixture {
     /// With options as `choose` leaves them.
     pub fn with(choose: impl FnOnce(&mut RestOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = open(folder.path());
+        let engine = open(folder.path(), Arc::new(SystemClock));
         engine.create_share("docs", NewShare::default()).unwrap();
         Self::on(folder, engine, choose)
+    }
+
+    /// With a clock that the test moves.
+    pub fn with_clock() -> (Self, Arc<ManualClock>) {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        let engine = open(folder.path(), Arc::<ManualClock>::clone(&clock));
+        engine.create_share("docs", NewShare::default()).unwrap();
+        (Self::on(folder, engine, |_| {}), clock)
     }
 
     fn on(
@@ -72,7 +81,7 @@ impl Fixture {
     pub fn restart(self) -> Self {
         let Self { server, engine, folder, .. } = self;
         drop((server, engine));
-        let engine = open(folder.path());
+        let engine = open(folder.path(), Arc::new(SystemClock));
         Self::on(folder, engine, |_| {})
     }
 

@@ -9,6 +9,7 @@ mod elsewhere;
 mod files;
 mod fixture;
 mod handles;
+mod leases;
 mod limits;
 mod listener;
 mod listing;

@@ -2,63 +2,6 @@
 
 use crate::rest::fixture::{Fixture, container_sas};
 
-const LEASE: &str = "/docs?restype=share&comp=lease";
-const FIRST: &str = "11111111-2222-3333-4444-555555555555";
-const SECOND: &str = "99999999-2222-3333-4444-555555555555";
-
-fn lease(fixture: &Fixture) {
-    let acquire = [
-        ("x-ms-lease-action", "acquire"),
-        ("x-ms-lease-duration", "-1"),
-        ("x-ms-proposed-lease-id", FIRST),
-    ];
-    fixture.put(LEASE, &acquire).is(201);
-}
-
-#[test]
-fn what_sets_something_of_a_leased_share_needs_the_id() {
-    let fixture = Fixture::new();
-    lease(&fixture);
-    let sets = [
-        ("/docs?restype=share&comp=properties", ("x-ms-share-quota", "7")),
-        ("/docs?restype=share&comp=properties", ("x-ms-access-tier", "Hot")),
-        ("/docs?restype=share&comp=metadata", ("x-ms-meta-a", "1")),
-        ("/docs?restype=share&comp=acl", ("x-ms-meta-a", "1")),
-    ];
-    for (target, header) in sets {
-        let before = fixture.get("/docs?restype=share").is(200).header("etag").to_owned();
-        fixture.put(target, &[header]).refused(412, "LeaseIdMissing");
-        let wrong = ("x-ms-lease-id", SECOND);
-        let got = fixture.put(target, &[header, wrong]);
-        got.refused(412, "LeaseIdMismatchWithContainerOperation");
-        let after = fixture.get("/docs?restype=share").is(200).header("etag").to_owned();
-        assert_eq!(after, before, "{target}: a refusal changes nothing");
-        fixture.put(target, &[header, ("x-ms-lease-id", FIRST)]).is(200);
-    }
-}
-
-#[test]
-fn what_reads_a_leased_share_needs_no_id_and_refuses_a_wrong_one() {
-    let fixture = Fixture::new();
-    let reads = [
-        "/docs?restype=share",
-        "/docs?restype=share&comp=metadata",
-        "/docs?restype=share&comp=acl",
-        "/docs?restype=share&comp=stats",
-    ];
-    for target in reads {
-        let unleased = fixture.ask("GET", target, &[("x-ms-lease-id", FIRST)], b"");
-        unleased.refused(412, "LeaseNotPresentWithContainerOperation");
-    }
-    lease(&fixture);
-    for target in reads {
-        fixture.get(target).is(200);
-        fixture.ask("GET", target, &[("x-ms-lease-id", FIRST)], b"").is(200);
-        let wrong = fixture.ask("GET", target, &[("x-ms-lease-id", SECOND)], b"");
-        wrong.refused(412, "LeaseIdMismatchWithContainerOperation");
-    }
-}
-
 #[test]
 fn list_shares_tells_all_that_get_share_properties_tells() {
     let fixture = Fixture::new();

@@ -97,25 +97,3 @@ fn a_file_or_directory_that_was_given_no_permission_has_the_key_of_one_too() {
     let set = fixture.put("/docs/a?comp=properties", &[(KEY, &key)]).is(200);
     assert_eq!(set.header(KEY), key);
 }
-
-#[test]
-fn a_leased_share_is_deleted_with_its_id_only() {
-    let fixture = Fixture::new();
-    let target = "/docs?restype=share&comp=lease";
-    let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "30")];
-    let id = fixture.put(target, &acquire).is(201).header("x-ms-lease-id").to_owned();
-    fixture.put(target, &acquire).refused(409, "LeaseAlreadyPresent");
-    let own = ("x-ms-lease-id", id.as_str());
-    fixture.put(target, &[("x-ms-lease-action", "renew"), own]).is(200);
-    fixture.delete("/docs?restype=share").refused(412, "LeaseIdMissing");
-    let other = ("x-ms-proposed-lease-id", "11111111-2222-3333-4444-555555555555");
-    let got = fixture.put(target, &[("x-ms-lease-action", "change"), own, other]).is(200);
-    assert_eq!(got.header("x-ms-lease-id"), other.1);
-    let period = ("x-ms-lease-break-period", "0");
-    let got = fixture.put(target, &[("x-ms-lease-action", "break"), period]).is(202);
-    assert_eq!(got.header("x-ms-lease-time"), "0");
-    let release = [("x-ms-lease-action", "release"), ("x-ms-lease-id", other.1)];
-    fixture.put(target, &release).is(200);
-    fixture.put(target, &release[..1]).refused(400, "MissingRequiredHeader");
-    fixture.delete("/docs?restype=share").is(202);
-}

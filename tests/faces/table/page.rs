@@ -3,18 +3,11 @@
 use serde_json::{Value, json};
 
 use super::fixture::{Got, Tables, change, entity, escaped};
-use crate::common::pages::page;
+use crate::common::pages::{page, rows_of};
 
-/// The rows of the table that follows a heading, as cells without backticks around them.
+/// The rows of the table that follows a heading.
 fn rows(heading: &str) -> Vec<Vec<String>> {
-    let page = page("docs/table.md");
-    let section = page.split(&format!("\n## {heading}\n")).nth(1).expect(heading);
-    let section = section.split("\n## ").next().unwrap();
-    let lines = section.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
-    let cells = |line: &str| line.split(" | ").map(str::to_owned).collect();
-    let rows: Vec<_> = lines.skip(1).map(cells).collect();
-    assert!(rows.len() > 3, "{heading}");
-    rows
+    rows_of("docs/table.md", heading)
 }
 
 fn plain(cell: &str) -> &str {

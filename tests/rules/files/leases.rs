@@ -1,10 +1,9 @@
-//! File leases: behaviours 79-94.
+//! File leases beside properties and restarts. What a lease answers is in the tables of leases.
 
-use latchfs::rules::lease::{FileLease, LeaseState, LeaseStatus};
+use latchfs::rules::lease::FileLease;
 
 use crate::files::fixture::{Call, Fixture, code, lease_id};
 
-const MISMATCH: &str = "LeaseIdMismatchWithFileOperation";
 const NOT_PRESENT: &str = "LeaseNotPresentWithFileOperation";
 
 #[test]
@@ -24,77 +23,6 @@ fn b079_a_lease_gets_a_guid_and_leaves_the_file_alone() {
     }
     let other = fixture.file();
     assert_ne!(fixture.acquire(&other, None).unwrap(), leased.id);
-}
-
-#[test]
-fn b080_a_lease_is_infinite_and_must_say_so() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    for duration in [Some(30), Some(0), None] {
-        let answer = fixture.share.lease_acquire(fixture.rest(), &path, duration, None);
-        assert_eq!(code(&answer), "bad request", "{duration:?}");
-    }
-    assert_eq!(fixture.head(&path).unwrap().lease, FileLease::Available);
-}
-
-#[test]
-fn b081_a_lease_is_taken_by_one_and_again_only_under_its_own_id() {
-    let fixture = Fixture::new();
-    let (path, id) = fixture.leased_file();
-    assert_eq!(code(&fixture.acquire(&path, None)), "LeaseAlreadyPresent");
-    assert_eq!(code(&fixture.acquire(&path, Some(lease_id(2)))), "LeaseAlreadyPresent");
-    assert_eq!(fixture.acquire(&path, Some(id)).unwrap(), id);
-}
-
-#[test]
-fn b082_writes_to_a_leased_file_need_an_id() {
-    let fixture = Fixture::new();
-    let (path, _) = fixture.leased_file();
-    for call in Call::WRITES {
-        let answer = fixture.call(fixture.rest(), &path, call);
-        assert_eq!(code(&answer), "LeaseIdMissing", "{call:?}");
-    }
-}
-
-#[test]
-fn b083_writes_to_a_leased_file_need_the_right_id() {
-    let fixture = Fixture::new();
-    let (path, _) = fixture.leased_file();
-    for call in Call::WRITES {
-        let answer = fixture.call(fixture.rest_with(lease_id(9)), &path, call);
-        assert_eq!(code(&answer), MISMATCH, "{call:?}");
-    }
-}
-
-#[test]
-fn b084_the_right_id_lets_writes_through() {
-    let fixture = Fixture::new();
-    for call in Call::WRITES {
-        let (path, id) = fixture.leased_file();
-        assert_eq!(code(&fixture.call(fixture.rest_with(id), &path, call)), "ok", "{call:?}");
-    }
-}
-
-#[test]
-fn b085_an_id_for_a_file_without_a_lease_is_refused() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    for call in Call::WRITES.into_iter().chain(Call::READS) {
-        let answer = fixture.call(fixture.rest_with(lease_id(1)), &path, call);
-        assert_eq!(code(&answer), NOT_PRESENT, "{call:?}");
-    }
-}
-
-#[test]
-fn b086_reads_of_a_leased_file_need_no_id_and_suffer_no_wrong_one() {
-    let fixture = Fixture::new();
-    let (path, id) = fixture.leased_file();
-    for call in Call::READS {
-        assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), "ok", "{call:?}");
-        assert_eq!(code(&fixture.call(fixture.rest_with(id), &path, call)), "ok", "{call:?}");
-        let answer = fixture.call(fixture.rest_with(lease_id(9)), &path, call);
-        assert_eq!(code(&answer), MISMATCH, "{call:?}");
-    }
 }
 
 #[test]
@@ -119,19 +47,6 @@ fn b088_an_id_for_a_name_that_is_free_is_refused() {
 }
 
 #[test]
-fn b089_a_changed_lease_knows_its_new_id_only() {
-    let fixture = Fixture::new();
-    let (path, first) = fixture.leased_file();
-    let second = lease_id(2);
-    let change = |from, to| fixture.share.lease_change(fixture.rest(), &path, from, to);
-    assert_eq!(change(first, second).unwrap().id, second);
-    assert_eq!(code(&fixture.call(fixture.rest_with(first), &path, Call::Put)), MISMATCH);
-    assert_eq!(code(&fixture.call(fixture.rest_with(second), &path, Call::Put)), "ok");
-    let refused = change(lease_id(9), lease_id(3));
-    assert_eq!(code(&refused), "LeaseIdMismatchWithLeaseOperation");
-}
-
-#[test]
 fn b090_a_released_lease_is_gone() {
     let fixture = Fixture::new();
     let (path, id) = fixture.leased_file();
@@ -153,43 +68,6 @@ fn b091_a_stranger_breaks_the_lease_and_the_next_write_forgets_it() {
     assert_eq!(fixture.head(&path).unwrap().lease, FileLease::Broken(id));
     assert_eq!(fixture.put(&path, 0, b"x").unwrap().lease, FileLease::Available);
     assert_eq!(fixture.head(&path).unwrap().lease, FileLease::Available);
-}
-
-#[test]
-fn b092_a_broken_lease_can_be_read_past_broken_again_and_taken_anew() {
-    let fixture = Fixture::new();
-    let (path, id) = fixture.leased_file();
-    fixture.share.lease_break(fixture.rest(), &path).unwrap();
-    fixture.get(&path, None).unwrap();
-    assert_eq!(fixture.head(&path).unwrap().lease, FileLease::Broken(id));
-    let change = fixture.share.lease_change(fixture.rest(), &path, id, lease_id(2));
-    assert_eq!(code(&change), "LeaseNotPresentWithLeaseOperation");
-    let again = fixture.share.lease_break(fixture.rest(), &path).unwrap();
-    assert_eq!(again.lease, FileLease::Broken(id));
-    assert_eq!(fixture.acquire(&path, Some(lease_id(2))).unwrap(), lease_id(2));
-}
-
-#[test]
-fn b093_any_spelling_of_an_id_is_that_id() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let id = "{AB000000-0000-4000-8000-00000000000C}".parse().unwrap();
-    assert_eq!(fixture.acquire(&path, Some(id)).unwrap(), id);
-    let plain = "ab000000-0000-4000-8000-00000000000c".parse().unwrap();
-    assert_eq!(code(&fixture.call(fixture.rest_with(plain), &path, Call::Put)), "ok");
-}
-
-#[test]
-fn b094_the_lease_is_shown_with_its_duration_while_it_is_held() {
-    let fixture = Fixture::new();
-    let (path, id) = fixture.leased_file();
-    let shown = || {
-        let lease = fixture.head(&path).unwrap().lease;
-        (lease.status(), lease.state(), lease.duration().map(|duration| duration.to_string()))
-    };
-    assert_eq!(shown(), (LeaseStatus::Locked, LeaseState::Leased, Some("infinite".to_owned())));
-    fixture.share.lease_release(fixture.rest(), &path, id).unwrap();
-    assert_eq!(shown(), (LeaseStatus::Unlocked, LeaseState::Available, None));
 }
 
 #[test]

@@ -14,7 +14,6 @@ mod blocks;
 mod cache;
 mod copies;
 mod full_disk;
-mod leases;
 mod model;
 mod parts;
 mod reference;

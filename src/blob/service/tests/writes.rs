@@ -57,24 +57,6 @@ fn a_condition_that_fails_changes_nothing_and_names_the_last_writer() {
 }
 
 #[test]
-fn if_none_match_star_creates_once() {
-    let bench = Bench::new();
-    bench.put_asked("b", b"one", if_missing()).unwrap();
-    let refused = denial(bench.put_asked("b", b"two", if_missing()));
-    assert_eq!(refused, BlobDenial::BlobAlreadyExists);
-    assert_eq!(bench.get("b").unwrap(), b"one");
-}
-
-#[test]
-fn a_missing_blob_or_container_is_told() {
-    let bench = Bench::new();
-    assert_eq!(denial(bench.get("none")), BlobDenial::BlobNotFound);
-    let elsewhere = BlobAt::new("none", "b");
-    assert_eq!(denial(bench.get_at(&elsewhere)), BlobDenial::ContainerNotFound);
-    assert_eq!(denial(bench.put_asked("none", b"", if_match(Etag::default()))), NOT_MET);
-}
-
-#[test]
 fn properties_and_metadata_move_the_etag_and_tags_and_tier_do_not() {
     let mut bench = Bench::new();
     let first = bench.put("b", b"one");

@@ -3,11 +3,8 @@
 use super::{LeaseId, ShareLease};
 use crate::rules::Timestamp;
 
-mod file;
-mod share;
 mod tables;
 mod text;
-mod timed;
 mod walk;
 
 const A: LeaseId = id(0xA);

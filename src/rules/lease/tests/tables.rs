@@ -1,114 +1,26 @@
-//! The state tables of leases, written out as data, and tried cell by cell.
-//!
-//! A cell is `ok`, the state that follows, or a refusal by a short name. `missing`, `mismatch`,
-//! `absent`, `lost` and `finite` are failed conditions (412 in REST), the others conflicts (409).
+//! The state tables of leases in `tables.txt`, tried cell by cell and step by step. The tests of
+//! the faces try the same tables through HTTP.
+
+use std::fmt::Debug;
 
 use super::super::{
     FileLease, LeaseClass, LeaseDenial, LeaseId, LeaseKind, LeaseOn, LeaseUse, OnBlob, OnContainer,
     OnShare, ShareLease, ShareUse, TimedLease,
 };
-use super::{A, B, C, X, at};
+use super::{A, B, C, X, at, at_ms};
 use crate::rules::Timestamp;
 use crate::rules::lease::LeaseState;
 
-const FILE_USES: &str = "
-use      | Available | Leased(A) | Broken(A)
-write A  | absent    | ok        | lost
-write B  | absent    | mismatch  | absent
-write -  | ok        | missing   | ok, Available
-read A   | absent    | ok        | lost
-read B   | absent    | mismatch  | absent
-read -   | ok        | ok        | ok
-";
-
-const FILE_ACTIONS: &str = "
-action     | Available    | Leased(A)      | Broken(A)
-acquire -  | Leased(X)    | taken          | Leased(X)
-acquire A  | Leased(A)    | Leased(A)      | Leased(A)
-acquire B  | Leased(B)    | taken          | Leased(B)
-break      | no lease     | Broken(A)      | Broken(A)
-change A B | no lease     | Leased(B)      | no lease
-change B A | no lease     | Leased(A)      | no lease
-change B C | no lease     | wrong ID       | no lease
-release A  | no lease     | Available      | Available
-release B  | no lease     | wrong ID       | wrong ID
-";
-
-const SHARE_USES: &str = "
-use      | Available | Leased(A) | Breaking(A) | Broken(A) | Expired(A)
-delete A | absent    | ok        | ok          | lost      | lost
-delete B | absent    | mismatch  | mismatch    | absent    | absent
-delete - | ok        | missing   | missing     | ok        | ok
-other A  | absent    | ok        | ok          | lost      | lost
-other B  | absent    | mismatch  | mismatch    | absent    | absent
-other -  | ok        | ok        | ok          | ok        | ok
-";
-
-const SHARE_ACTIONS: &str = "
-action     | Available | Leased(A)   | Breaking(A)        | Broken(A)  | Expired(A)
-acquire -  | Leased(X) | taken       | taken              | Leased(X)  | Leased(X)
-acquire A  | Leased(A) | Leased(A)   | breaking, acquired | Leased(A)  | Leased(A)
-acquire B  | Leased(B) | taken       | taken              | Leased(B)  | Leased(B)
-break 0    | no lease  | Broken(A)   | Broken(A)          | Broken(A)  | Broken(A)
-break 5    | no lease  | Breaking(A) | Breaking(A)        | Broken(A)  | Broken(A)
-change A B | no lease  | Leased(B)   | breaking, changed  | no lease   | no lease
-change B A | no lease  | Leased(A)   | breaking, changed  | no lease   | no lease
-change B C | no lease  | wrong ID    | wrong ID           | no lease   | no lease
-renew A    | no lease  | Leased(A)   | broken, renewed    | broken, renewed | Leased(A)
-renew B    | no lease  | wrong ID    | wrong ID           | wrong ID   | wrong ID
-release A  | no lease  | Available   | Available          | Available  | Available
-release B  | no lease  | wrong ID    | wrong ID           | wrong ID   | wrong ID
-time       | Available | Expired(A)  | Broken(A)          | Broken(A)  | Expired(A)
-";
-
-/// Where blobs and containers differ from shares: renew and release where no ID is known, and a
-/// change that proposes the ID of a breaking lease.
-const BLOB_ACTIONS: &str = "
-action     | Available | Leased(A)   | Breaking(A)        | Broken(A)  | Expired(A)
-acquire -  | Leased(X) | taken       | taken              | Leased(X)  | Leased(X)
-acquire A  | Leased(A) | Leased(A)   | breaking, acquired | Leased(A)  | Leased(A)
-acquire B  | Leased(B) | taken       | taken              | Leased(B)  | Leased(B)
-break -    | no lease  | Breaking(A) | Breaking(A)        | Broken(A)  | Broken(A)
-break 0    | no lease  | Broken(A)   | Broken(A)          | Broken(A)  | Broken(A)
-break 5    | no lease  | Breaking(A) | Breaking(A)        | Broken(A)  | Broken(A)
-change A B | no lease  | Leased(B)   | breaking, changed  | no lease   | no lease
-change B A | no lease  | Leased(A)   | wrong ID           | no lease   | no lease
-change B C | no lease  | wrong ID    | wrong ID           | no lease   | no lease
-renew A    | wrong ID  | Leased(A)   | broken, renewed    | broken, renewed | Leased(A)
-renew B    | wrong ID  | wrong ID    | wrong ID           | wrong ID   | wrong ID
-release A  | wrong ID  | Available   | Available          | Available  | Available
-release B  | wrong ID  | wrong ID    | wrong ID           | wrong ID   | wrong ID
-time       | Available | Expired(A)  | Broken(A)          | Broken(A)  | Expired(A)
-";
-
-/// `Infinite(A)` is Leased(A) with an infinite lease.
-const BLOB_USES: &str = "
-use       | Available | Leased(A) | Infinite(A) | Breaking(A) | Broken(A)     | Expired(A)
-ignored - | ok        | ok        | ok          | ok          | ok            | ok
-ignored A | ok        | ok        | ok          | ok          | ok            | ok
-ignored B | ok        | ok        | ok          | ok          | ok            | ok
-action -  | ok        | ok        | ok          | ok          | ok            | ok
-action B  | ok        | ok        | ok          | ok          | ok            | ok
-read -    | ok        | ok        | ok          | ok          | ok            | ok
-read A    | absent    | ok        | ok          | ok          | lost          | lost
-read B    | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
-write -   | ok        | missing   | missing     | missing     | ok, Available | ok, Available
-write A   | absent    | ok        | ok          | ok          | lost          | lost
-write B   | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
-delete -  | ok        | missing   | missing     | missing     | ok            | ok
-delete A  | absent    | ok        | ok          | ok          | lost          | lost
-delete B  | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
-target -  | ok        | missing   | missing     | missing     | ok, Available | ok, Available
-target A  | absent    | finite    | ok          | finite      | lost          | lost
-target B  | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
-abort -   | ok        | ok        | missing     | ok          | ok            | ok
-abort A   | absent    | ok        | ok          | ok          | lost          | lost
-abort B   | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
-";
+/// The lines of the table that stands below a heading.
+fn table(heading: &str) -> Vec<&'static str> {
+    let all = include_str!("tables.txt");
+    let below = all.split("\n## ").find_map(|part| part.strip_prefix(heading)).expect("the table");
+    below.lines().filter(|line| line.contains(" | ")).collect()
+}
 
 /// Calls `each` with row name, column name and cell; returns how many cells there were.
-fn for_each_cell(table: &str, mut each: impl FnMut(&str, &str, &str)) -> usize {
-    let mut lines = table.trim().lines().map(|line| line.split('|').map(str::trim));
+fn for_each_cell(heading: &str, mut each: impl FnMut(&str, &str, &str)) -> usize {
+    let mut lines = table(heading).into_iter().map(|line| line.split('|').map(str::trim));
     let columns: Vec<_> = lines.next().unwrap().skip(1).collect();
     let mut count = 0;
     for mut cells in lines {
@@ -143,6 +55,9 @@ fn refusal(denial: LeaseDenial, on: LeaseOn) -> &'static str {
         D::LeaseIsBreakingAndCannotBeAcquired => "breaking, acquired",
         D::LeaseIsBreakingAndCannotBeChanged => "breaking, changed",
         D::LeaseIsBrokenAndCannotBeRenewed => "broken, renewed",
+        D::InvalidDuration(named) if named == on => "bad duration",
+        D::MissingDuration => "no duration",
+        D::InvalidBreakPeriod => "bad period",
         other => panic!("{other:?} about a {on}"),
     }
 }
@@ -185,7 +100,7 @@ fn show_file(lease: FileLease) -> String {
 
 #[test]
 fn uses_of_a_file_follow_the_table() {
-    let cells = for_each_cell(FILE_USES, |row, state, expected| {
+    let cells = for_each_cell("uses of a file", |row, state, expected| {
         let mut lease = file_in(state);
         let words = words(row);
         let file_use = if words[0] == "write" { LeaseUse::Write } else { LeaseUse::Read };
@@ -205,7 +120,7 @@ fn uses_of_a_file_follow_the_table() {
 
 #[test]
 fn actions_on_a_file_lease_follow_the_table() {
-    let cells = for_each_cell(FILE_ACTIONS, |row, state, expected| {
+    let cells = for_each_cell("actions on a file lease", |row, state, expected| {
         let before = file_in(state);
         let mut lease = before;
         let answer = match *words(row) {
@@ -266,7 +181,7 @@ fn show<K: LeaseKind>(lease: &TimedLease<K>, now: Timestamp) -> String {
 
 #[test]
 fn uses_of_a_share_follow_the_table() {
-    let cells = for_each_cell(SHARE_USES, |row, state, expected| {
+    let cells = for_each_cell("uses of a share", |row, state, expected| {
         let lease: ShareLease = timed_in(state);
         let words = words(row);
         let share_use = if words[0] == "delete" { ShareUse::Delete } else { ShareUse::Other };
@@ -292,9 +207,9 @@ fn class(word: &str) -> LeaseClass {
     }
 }
 
-/// Tries every cell of [`BLOB_USES`], writes being followed by `after_write`; returns the count.
-fn try_uses<K: LeaseKind + Copy + Default>(forgets: bool) -> usize {
-    for_each_cell(BLOB_USES, |row, state, expected| {
+/// Tries every use of a blob, a write being followed by `after_write`; returns the count.
+fn try_uses<K: LeaseKind + Copy + Default + PartialEq>(forgets: bool) -> usize {
+    for_each_cell("uses of a blob", |row, state, expected| {
         let mut lease: TimedLease<K> = timed_in(state);
         let words = words(row);
         let class = class(words[0]);
@@ -305,7 +220,7 @@ fn try_uses<K: LeaseKind + Copy + Default>(forgets: bool) -> usize {
         let after = show(&lease, at(NOW));
         let answer = match admitted {
             Err(denial) => refusal(denial, K::RULES.on).to_owned(),
-            Ok(()) if after == state.replace("Infinite", "Leased") => "ok".to_owned(),
+            Ok(()) if lease == timed_in(state) => "ok".to_owned(),
             Ok(()) => format!("ok, {after}"),
         };
         let expected = if forgets { expected } else { expected.trim_end_matches(", Available") };
@@ -324,9 +239,9 @@ fn uses_of_a_container_follow_the_table_and_never_forget_the_id() {
 }
 
 /// Tries every cell of a table of actions; returns the count.
-fn try_actions<K: LeaseKind + Copy + Default + PartialEq + std::fmt::Debug>(table: &str) -> usize {
+fn try_actions<K: LeaseKind + Copy + Default + PartialEq + Debug>(heading: &str) -> usize {
     let on = K::RULES.on;
-    for_each_cell(table, |row, state, expected| {
+    for_each_cell(heading, |row, state, expected| {
         let before: TimedLease<K> = timed_in(state);
         let mut lease = before;
         let mut now = at(NOW);
@@ -356,15 +271,72 @@ fn try_actions<K: LeaseKind + Copy + Default + PartialEq + std::fmt::Debug>(tabl
 
 #[test]
 fn actions_on_a_share_lease_follow_the_table() {
-    assert_eq!(try_actions::<OnShare>(SHARE_ACTIONS), 13 * 5);
+    assert_eq!(try_actions::<OnShare>("actions on a share"), 13 * 5);
 }
 
 #[test]
 fn actions_on_a_blob_lease_follow_the_table() {
-    assert_eq!(try_actions::<OnBlob>(BLOB_ACTIONS), 14 * 5);
+    assert_eq!(try_actions::<OnBlob>("actions on a blob"), 14 * 5);
 }
 
 #[test]
 fn actions_on_a_container_lease_follow_the_same_table() {
-    assert_eq!(try_actions::<OnContainer>(BLOB_ACTIONS), 14 * 5);
+    assert_eq!(try_actions::<OnContainer>("actions on a blob"), 14 * 5);
+}
+
+/// Takes one step of a walk at that moment; what it answers, in the words of the table.
+fn step<K: LeaseKind + Copy + Default>(
+    lease: &mut TimedLease<K>,
+    step: &[&str],
+    now: Timestamp,
+) -> String {
+    let answer = match *step {
+        ["acquire", seconds, id] => {
+            lease.acquire(seconds.parse().ok(), named(id), X, now).map(|_| String::new())
+        }
+        ["renew", id] => lease.renew(named(id).unwrap(), now).map(|()| String::new()),
+        ["change", from, to] => {
+            lease.change(named(from).unwrap(), named(to).unwrap(), now).map(|_| String::new())
+        }
+        ["release", id] => lease.release(named(id).unwrap()).map(|()| String::new()),
+        ["break", period] => {
+            lease.break_within(period.parse().ok(), now).map(|left| left.to_string())
+        }
+        ["lasts", shown] => {
+            let lasts = lease.duration(now).map_or("-".to_owned(), |lasts| lasts.to_string());
+            assert_eq!(lasts, shown);
+            Ok(String::new())
+        }
+        [state] => {
+            assert_eq!(show(lease, now), state);
+            Ok(String::new())
+        }
+        ref other => panic!("no step {other:?}"),
+    };
+    answer.unwrap_or_else(|denial| refusal(denial, K::RULES.on).to_owned())
+}
+
+fn try_walks<K: LeaseKind + Copy + Default>() -> usize {
+    let rows = table("walks of a timed lease");
+    for row in &rows[1..] {
+        let (what, steps) = row.split_once('|').unwrap();
+        let (mut lease, mut millis) = (TimedLease::<K>::default(), 0);
+        for text in steps.split(';').map(str::trim) {
+            if let Some(seconds) = text.strip_prefix('+') {
+                millis += (seconds.parse::<f64>().unwrap() * 1000.0) as i64;
+                continue;
+            }
+            let (asked, expected) = text.split_once(" -> ").unwrap_or((text, ""));
+            let answer = step(&mut lease, &words(asked), at_ms(millis));
+            assert_eq!(answer, expected, "{what}: {text}");
+        }
+    }
+    rows.len() - 1
+}
+
+#[test]
+fn every_timed_lease_walks_as_the_table_says() {
+    assert_eq!(try_walks::<OnShare>(), 40);
+    assert_eq!(try_walks::<OnBlob>(), 40);
+    assert_eq!(try_walks::<OnContainer>(), 40);
 }

@@ -1,9 +1,11 @@
-//! Leases as text: IDs, messages, stored records.
+//! Leases as text (IDs, messages, headers, stored records), the durations that a file takes, and
+//! who holds a lease. All else is in the tables.
 
 use super::super::{
-    FileLease, LeaseDenial as D, LeaseDuration, LeaseId, LeaseOn, NotAGuid, ShareLease,
+    BlobLease, ContainerLease, FileLease, LeaseDenial as D, LeaseDuration, LeaseId, LeaseOn,
+    NotAGuid, ShareLease,
 };
-use super::{A, B, at, share_leased};
+use super::{A, B, X, at, share_leased};
 
 #[test]
 fn an_id_is_any_guid_in_any_spelling() {
@@ -100,4 +102,60 @@ fn a_damaged_record_is_refused() {
     assert!(serde_json::from_str::<FileLease>(r#"{"leased":"nobody"}"#).is_err());
     assert!(serde_json::from_str::<LeaseDuration>("61").is_err());
     assert_eq!(serde_json::from_str::<LeaseDuration>("-1").unwrap(), LeaseDuration::INFINITE);
+}
+
+#[test]
+fn a_file_lease_must_be_asked_for_as_infinite() {
+    let mut lease = FileLease::default();
+    for seconds in [30, 15, 60, 0, 1, -2, i64::MAX, i64::MIN] {
+        assert_eq!(lease.acquire(Some(seconds), None, X), Err(D::InvalidDuration(LeaseOn::File)));
+    }
+    assert_eq!(lease.acquire(None, None, X), Err(D::MissingDuration));
+    assert_eq!(lease, FileLease::Available);
+    lease = FileLease::Leased(A);
+    assert_eq!(lease.acquire(Some(30), None, X), Err(D::InvalidDuration(LeaseOn::File)));
+}
+
+#[test]
+fn headers_show_a_duration_only_while_leased() {
+    let shown = |lease: FileLease| {
+        let duration = lease.duration().map(|duration| duration.to_string());
+        (lease.status().to_string(), lease.state().to_string(), duration)
+    };
+    let text = |status: &str, state: &str, duration: Option<&str>| {
+        (status.to_owned(), state.to_owned(), duration.map(str::to_owned))
+    };
+    assert_eq!(shown(FileLease::Leased(A)), text("locked", "leased", Some("infinite")));
+    assert_eq!(shown(FileLease::Available), text("unlocked", "available", None));
+    assert_eq!(shown(FileLease::Broken(A)), text("unlocked", "broken", None));
+}
+
+fn blob_leased(duration: i64) -> BlobLease {
+    let mut lease = BlobLease::default();
+    lease.acquire(Some(duration), Some(A), X, at(0)).unwrap();
+    lease
+}
+
+#[test]
+fn a_lease_is_held_by_its_id_while_in_force_and_by_nobody_afterwards() {
+    let lease = blob_leased(15);
+    assert!(lease.is_held_by(Some(A), at(14)));
+    assert!(!lease.is_held_by(Some(B), at(14)));
+    assert!(!lease.is_held_by(None, at(14)));
+    assert!(!lease.is_held_by(Some(A), at(15)));
+    assert!(!BlobLease::default().is_held_by(None, at(0)));
+}
+
+#[test]
+fn the_stored_form_is_the_same_for_all_kinds() {
+    let id = "00000000-0000-4000-8000-00000000000a";
+    let text = format!(r#"{{"leased":{{"id":"{id}","duration":60,"since":1700000000000000000}}}}"#);
+    let text = text.as_str();
+    let share: ShareLease = serde_json::from_str(text).unwrap();
+    let blob: BlobLease = serde_json::from_str(text).unwrap();
+    assert_eq!(blob, blob_leased(60));
+    assert_eq!(serde_json::to_string(&share).unwrap(), text);
+    assert_eq!(serde_json::to_string(&blob).unwrap(), text);
+    let available: ContainerLease = serde_json::from_str(r#""available""#).unwrap();
+    assert_eq!(available, ContainerLease::default());
 }
