@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::common::pages::{page, section};
+use crate::leases::Headers;
 use crate::rest::fixture::Fixture;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::http::frame::ErrorNames;
@@ -12,6 +14,89 @@ fn pending(fixture: &Fixture, name: &str) -> latchfs::file::service::Handle {
     fixture.share().set_disposition(&deleter, true).unwrap();
     fixture.share().close(&deleter).unwrap();
     keeper
+}
+
+/// The requests of a column of the table of share modes, to the file `a`.
+fn requests(
+    column: &str,
+) -> Vec<(&'static str, &'static str, Headers<'static>, &'static [u8], u16)> {
+    let create: Headers<'_> = &[("x-ms-type", "file"), ("x-ms-content-length", "3")];
+    let update: Headers<'_> = &[("x-ms-range", "bytes=0-2"), ("x-ms-write", "update")];
+    let clear: Headers<'_> = &[("x-ms-range", "bytes=0-2"), ("x-ms-write", "clear")];
+    let lease: Headers<'_> = &[("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "-1")];
+    match column {
+        "Create" => vec![("PUT", "", create, b"", 201)],
+        "Get" => vec![("GET", "", &[], b"", 200)],
+        "Ranges" => vec![("GET", "?comp=rangelist", &[], b"", 200)],
+        "Put" => vec![
+            ("PUT", "?comp=range", update, b"new", 201),
+            ("PUT", "?comp=range", clear, b"", 201),
+        ],
+        "Props" => vec![
+            ("PUT", "?comp=properties", &[], b"", 200),
+            ("PUT", "?comp=properties", &[("x-ms-content-length", "5")], b"", 200),
+        ],
+        "Meta" => vec![("PUT", "?comp=metadata", &[("x-ms-meta-a", "1")], b"", 200)],
+        "Delete" => vec![("DELETE", "", &[], b"", 202)],
+        "Lease" => vec![("PUT", "?comp=lease", lease, b"", 201)],
+        "Look" => vec![("HEAD", "", &[], b"", 200), ("GET", "?comp=metadata", &[], b"", 200)],
+        other => panic!("no column {other}"),
+    }
+}
+
+/// Sends the requests of a column to a file that is open so. A refusal changes nothing.
+fn answers(fixture: &Fixture, column: &str, access: &str, share: &str, expected: &str) {
+    for (n, (method, query, headers, body, ok)) in requests(column).into_iter().enumerate() {
+        let name = format!("{column}-{access}-{share}-{n}");
+        fixture.upload(&name, b"0123456789");
+        let etag = || fixture.head(&format!("/docs/{name}")).is(200).header("etag").to_owned();
+        let before = etag();
+        let handle = fixture.open(&name, access, share);
+        let got = fixture.ask(method, &format!("/docs/{name}{query}"), headers, body);
+        let told = format!("{method} {query} against open({access}; {share})");
+        if expected == "ok" {
+            assert_eq!(got.status, ok, "{told}: {got:?}");
+        } else {
+            assert_eq!((got.status, got.code()), (409, "SharingViolation"), "{told}");
+            assert_eq!(etag(), before, "{told}");
+        }
+        fixture.share().close(&handle).unwrap();
+        if expected != "ok" {
+            let got = fixture.get(&format!("/docs/{name}")).is(200);
+            assert_eq!(got.text(), "0123456789", "{told}");
+        }
+    }
+}
+
+#[test]
+fn share_modes_refuse_as_the_tables_say() {
+    let fixture = Fixture::new();
+    let all = page("src/file/rules/operation/share_modes.txt");
+    let rows = |heading: &str| -> Vec<Vec<String>> {
+        let lines = section(&all, heading).lines().filter(|line| line.contains('|'));
+        lines.map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+    };
+    let table = rows("by the share mode of a handle that reads");
+    for row in &table[1..] {
+        for (column, expected) in table[0].iter().zip(row).skip(1) {
+            answers(&fixture, column, "r", &row[0], expected);
+        }
+    }
+    // An open for attributes alone stops nothing but what wants no handle.
+    for column in &table[0][1..] {
+        let expected = if column == "Delete" { "x" } else { "ok" };
+        answers(&fixture, column, "none", "none", expected);
+    }
+    // The access of a handle matters to a lease alone.
+    for row in &rows("by the access of a handle that shares everything")[1..] {
+        if row[0] == "r" {
+            continue; // A row of the first table.
+        }
+        answers(&fixture, "Lease", &row[0], "rwd", &row[1]);
+        for column in ["Get", "Put"] {
+            answers(&fixture, column, &row[0], "rwd", "ok");
+        }
+    }
 }
 
 #[test]

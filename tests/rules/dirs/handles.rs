@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use latchfs::file::rules::create::Options;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::rules::{Access, Denial};
 use latchfs::file::service::{
-    ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
+    ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, WhichHandles,
 };
 use latchfs::rules::HandleId;
 use latchfs::rules::lease::FileLease;
@@ -25,57 +24,6 @@ fn force_close(it: &Fixture, name: &str, which: WhichHandles) -> u64 {
     let count = it.share().force_close_handles(&caller("rest"), &path(name), which, false).unwrap();
     assert_eq!(count.failed, 0);
     count.closed
-}
-
-#[test]
-fn b048_a_pending_file_shows_its_remaining_handle() {
-    let it = Fixture::new();
-    it.file("file", b"");
-    let keeper = it.pending("file");
-    assert_eq!(ids(&list(&it, "FILE", false)), [keeper.id()]);
-}
-
-#[test]
-fn b053_closing_all_handles_of_a_pending_file_removes_it() {
-    let it = Fixture::new();
-    it.file("file", b"");
-    let _keepers = [it.open("file", "r", "rwd"), it.pending("file")];
-    assert_eq!(force_close(&it, "file", WhichHandles::All), 2);
-    assert!(!it.exists("file"));
-    let again = it.share().list_handles(&path("file"), false, None, 10);
-    assert_eq!(denial(again), Denial::NotFound);
-}
-
-#[test]
-fn b055_a_file_survives_the_forced_close_of_its_delete_on_close_handle() {
-    let it = Fixture::new();
-    it.file("file", b"");
-    let options = Options { delete_on_close: true, ..Options::default() };
-    let _handle = it.open_with("file", "d", "rwd", options);
-    assert_eq!(force_close(&it, "file", WhichHandles::All), 1);
-    assert!(it.exists("file"));
-    it.share().close(&it.open("file", "rwd", "none")).unwrap();
-}
-
-#[test]
-fn b112_each_handle_is_listed_with_its_holder_and_its_access() {
-    let it = Fixture::new();
-    it.folder("Dir");
-    it.file("Dir/file", b"");
-    let handles = [it.open("dir/FILE", "r", "rwd"), it.open("dir/file", "rw", "rwd")];
-    let page = list(&it, "dir/file", false);
-    assert_eq!(ids(&page), handles.each_ref().map(latchfs::file::service::Handle::id));
-    let id = it.share().stat(&path("Dir/file")).unwrap().id;
-    let parent = it.share().stat(&path("Dir")).unwrap().id;
-    for handle in &page.handles {
-        assert_eq!((handle.file, handle.parent), (id, parent));
-        assert_eq!(handle.path, path("Dir/file"));
-        assert_eq!(handle.owner.client.session, 7);
-        assert_eq!(handle.owner.to_string(), "excel (pid 4711) through mount");
-        assert!(handle.since.0 > 1_700_000_000_000_000_000, "{:?}", handle.since);
-    }
-    assert_eq!(page.handles[0].access, Access::R);
-    assert_eq!(page.handles[1].access, Access::RW);
 }
 
 #[test]
@@ -122,23 +70,6 @@ fn b114_pages_of_handles_lead_on_without_repeating_one() {
 }
 
 #[test]
-fn b115_a_closed_handle_is_dead_and_its_share_mode_and_locks_are_gone() {
-    let it = Fixture::new();
-    it.file("file", b"12345");
-    let (share, who) = (it.share(), caller("rest"));
-    let victim = it.open("file", "rw", "r");
-    let other = it.open("file", "none", "rwd");
-    share.lock(&victim, &[(ByteRange::new(0, 3).unwrap(), LockKind::Exclusive)]).unwrap();
-    let refused = share.rest_rename(&who, &path("file"), &path("x"), &RestRename::default());
-    assert!(matches!(denial(refused), Denial::SharingViolation { .. }));
-    assert_eq!(force_close(&it, "file", WhichHandles::One(victim.id())), 1);
-    assert_eq!(denial(share.write(&victim, 0, b"x")), Denial::HandleClosed);
-    assert_eq!(share.why(&path("file")).unwrap().len(), 1, "only the other handle is left");
-    assert_eq!(ids(&list(&it, "file", false)), [other.id()]);
-    share.rest_rename(&who, &path("file"), &path("x"), &RestRename::default()).unwrap();
-}
-
-#[test]
 fn b116_an_unknown_handle_closes_nothing() {
     let it = Fixture::new();
     it.folder("dir");
@@ -151,30 +82,6 @@ fn b116_an_unknown_handle_closes_nothing() {
     assert_eq!(force_close(&it, "dir", WhichHandles::One(below.id())), 0);
     assert_eq!(force_close(&it, "dir", WhichHandles::All), 0);
     assert_eq!(list(&it, "", true).handles.len(), 2);
-}
-
-#[test]
-fn b117_a_file_has_no_handles_below_it_to_close() {
-    let it = Fixture::new();
-    it.file("file", b"");
-    let _handle = it.open("file", "r", "rwd");
-    let who = caller("rest");
-    let closed = it.share().force_close_handles(&who, &path("file"), WhichHandles::All, true);
-    assert!(matches!(denial(closed), Denial::InvalidParameter(_)));
-    assert_eq!(list(&it, "file", false).handles.len(), 1);
-}
-
-#[test]
-fn b118_a_renamed_file_keeps_its_identity_in_the_list_of_handles() {
-    let it = Fixture::new();
-    it.file("one", b"");
-    let _handle = it.open("one", "r", "rwd");
-    let before = list(&it, "one", false).handles.remove(0);
-    let options = RestRename::default();
-    it.share().rest_rename(&caller("rest"), &path("one"), &path("two"), &options).unwrap();
-    let after = list(&it, "two", false).handles.remove(0);
-    assert_eq!((after.id, after.file), (before.id, before.file));
-    assert_eq!(after.path, path("two"));
 }
 
 #[test]

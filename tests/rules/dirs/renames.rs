@@ -31,17 +31,6 @@ fn is_pending(denial: &Denial) -> bool {
 }
 
 #[test]
-fn b068_the_mount_does_not_rename_over_a_file_that_is_open() {
-    let it = Fixture::new();
-    it.file("one", b"1");
-    it.file("two", b"2");
-    let _handle = it.open("two", "r", "rwd");
-    let renamed = it.share().rename(&caller("mount"), &path("one"), &path("two"), true);
-    assert!(matches!(denial(renamed), Denial::Open(_)));
-    assert_eq!(it.bytes("two"), b"2");
-}
-
-#[test]
 fn b069_rename_needs_delete_from_every_handle_and_keeps_the_identity() {
     let it = Fixture::new();
     it.folder("Dir");
@@ -87,18 +76,6 @@ fn a_handle_on_the_directory_itself_must_share_delete() {
     it.share().close(&strict).unwrap();
     let _lenient = it.open("dir", "r", "rwd");
     rename(&it, "dir", "other", DIRECTORY).unwrap();
-}
-
-#[test]
-fn b071_an_existing_target_is_replaced_only_on_request() {
-    let it = Fixture::new();
-    it.file("one", b"1");
-    it.file("two", b"2");
-    assert_eq!(denial(rename(&it, "one", "TWO", PLAIN)), Denial::NameTaken);
-    assert_eq!(it.bytes("two"), b"2");
-    rename(&it, "one", "two", REPLACE).unwrap();
-    assert_eq!(it.bytes("two"), b"1");
-    assert!(!it.exists("one"));
 }
 
 #[test]

@@ -1,13 +1,12 @@
-//! Delete pending and Delete File: behaviours 44-58.
+//! Delete pending and Delete File, as far as no mount is needed to see it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::file::rules::create::{Disposition, OpenRequest};
-use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
+use latchfs::file::rules::{Denial, SharePath};
 use latchfs::file::service::{Asking, Handle, NewProperties};
 
-use crate::files::fixture::{BYTES, Call, Fixture, code};
+use crate::files::fixture::{Call, Fixture, code};
 
 const DP: &str = "DeletePending";
 
@@ -22,21 +21,6 @@ fn pending(fixture: &Fixture) -> (SharePath, Handle) {
 }
 
 #[test]
-fn b044_opening_for_delete_marks_nothing() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let _handle = fixture.open(&path, "d", "rwd");
-    assert_eq!(fixture.get(&path, None).unwrap(), BYTES);
-}
-
-#[test]
-fn b045_a_pending_file_is_refused_and_not_missing() {
-    let fixture = Fixture::new();
-    let (path, _kept) = pending(&fixture);
-    assert_eq!(code(&fixture.head(&path)), DP);
-}
-
-#[test]
 fn b046_a_pending_file_refuses_every_operation() {
     let fixture = Fixture::new();
     let (path, kept) = pending(&fixture);
@@ -47,69 +31,6 @@ fn b046_a_pending_file_refuses_every_operation() {
         let holder = denial.denial().and_then(Denial::holder).expect("somebody keeps it");
         assert_eq!(holder.handle, kept.id());
     }
-}
-
-#[test]
-fn b049_a_pending_file_is_refused_to_new_opens_and_serves_old_ones() {
-    let fixture = Fixture::new();
-    let (path, kept) = pending(&fixture);
-    assert_eq!(code(&fixture.try_open(&path, "r", "rwd")), DP);
-    fixture.share.write(&kept, 0, b"still").unwrap();
-    assert_eq!(fixture.share.read(&kept, 0, 10).unwrap(), b"still56789");
-}
-
-#[test]
-fn b050_a_pending_name_is_taken_on_both_sides() {
-    let fixture = Fixture::new();
-    let (path, _kept) = pending(&fixture);
-    assert_eq!(code(&fixture.create(&path, 1)), DP);
-    let exclusive = OpenRequest {
-        disposition: Disposition::Create,
-        ..OpenRequest::plain(Access::RW, ShareMode::RWD)
-    };
-    let answer = fixture.share.open(fixture.mount(), &path, &exclusive);
-    assert_eq!(code(&answer), "ResourceAlreadyExists");
-}
-
-#[test]
-fn b051_a_mark_that_is_taken_back_leaves_an_ordinary_file() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let handle = fixture.open(&path, "d", "rwd");
-    fixture.share.set_disposition(&handle, true).unwrap();
-    assert_eq!(code(&fixture.head(&path)), DP);
-    fixture.share.set_disposition(&handle, false).unwrap();
-    assert_eq!(code(&fixture.head(&path)), "ok");
-    fixture.share.close(&handle).unwrap();
-    assert_eq!(fixture.get(&path, None).unwrap(), BYTES);
-}
-
-#[test]
-fn b052_with_the_last_handle_the_file_is_gone_and_its_name_free() {
-    let fixture = Fixture::new();
-    let (path, kept) = pending(&fixture);
-    fixture.share.close(&kept).unwrap();
-    assert_eq!(code(&fixture.head(&path)), "ResourceNotFound");
-    assert_eq!(fixture.create(&path, 4).unwrap().size(), 4);
-}
-
-#[test]
-fn b053_force_closing_the_last_handle_removes_the_file() {
-    let fixture = Fixture::new();
-    let (path, kept) = pending(&fixture);
-    assert_eq!(fixture.share.force_close(fixture.mount(), kept.id()).unwrap(), 1);
-    assert_eq!(code(&fixture.head(&path)), "ResourceNotFound");
-}
-
-#[test]
-fn b057_a_refused_delete_file_leaves_no_mark() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let handle = fixture.open(&path, "r", "rwd");
-    assert_eq!(code(&fixture.call(fixture.rest(), &path, Call::Delete)), "SharingViolation");
-    assert!(!fixture.share.standard(&handle).unwrap().delete_pending);
-    fixture.share.close(&handle).unwrap();
-    assert_eq!(code(&fixture.head(&path)), "ok");
 }
 
 #[test]

@@ -230,11 +230,6 @@ pub fn path(text: &str) -> SharePath {
     SharePath::new(text).unwrap()
 }
 
-/// A lease ID that differs from those of other numbers.
-pub fn lease_id(number: u8) -> LeaseId {
-    format!("{number:08x}-0000-4000-8000-000000000000").parse().unwrap()
-}
-
 fn caller(session: u64, name: &str) -> Context {
     let client = Arc::new(Client { session, name: name.into() });
     Context::local(START, Owner { client, pid: 0, program: None }, "test")

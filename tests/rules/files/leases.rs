@@ -2,49 +2,7 @@
 
 use latchfs::rules::lease::FileLease;
 
-use crate::files::fixture::{Call, Fixture, code, lease_id};
-
-const NOT_PRESENT: &str = "LeaseNotPresentWithFileOperation";
-
-#[test]
-fn b079_a_lease_gets_a_guid_and_leaves_the_file_alone() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let before = fixture.head(&path).unwrap();
-    let leased = fixture.share.lease_acquire(fixture.rest(), &path, Some(-1), None).unwrap();
-    assert_eq!(leased.id.to_string().len(), 36);
-    assert_eq!(leased.properties.lease, FileLease::Leased(leased.id));
-    let during = fixture.head(&path).unwrap();
-    fixture.share.lease_release(fixture.rest(), &path, leased.id).unwrap();
-    let after = fixture.head(&path).unwrap();
-    for shown in [&leased.properties, &during, &after] {
-        assert_eq!(shown.etag(), before.etag());
-        assert_eq!(shown.last_modified(), before.last_modified());
-    }
-    let other = fixture.file();
-    assert_ne!(fixture.acquire(&other, None).unwrap(), leased.id);
-}
-
-#[test]
-fn b087_create_over_a_leased_file_keeps_lease_and_identity() {
-    let fixture = Fixture::new();
-    let (path, id) = fixture.leased_file();
-    let before = fixture.head(&path).unwrap();
-    fixture.call(fixture.rest_with(id), &path, Call::Create).unwrap();
-    let after = fixture.head(&path).unwrap();
-    assert_eq!(after.lease, FileLease::Leased(id));
-    assert_eq!(after.id(), before.id());
-    assert_ne!(after.etag(), before.etag());
-}
-
-#[test]
-fn b088_an_id_for_a_name_that_is_free_is_refused() {
-    let fixture = Fixture::new();
-    let path = crate::files::fixture::path("new");
-    let asking = fixture.rest_with(lease_id(1));
-    assert_eq!(code(&fixture.call(asking, &path, Call::Create)), NOT_PRESENT);
-    assert_eq!(code(&fixture.head(&path)), "ResourceNotFound");
-}
+use crate::files::fixture::{Call, Fixture, code};
 
 #[test]
 fn b090_a_released_lease_is_gone() {

@@ -5,7 +5,6 @@
 mod create;
 mod delete_pending;
 mod fixture;
-mod lease_against_opens;
 mod leases;
 mod matrix;
 mod properties;

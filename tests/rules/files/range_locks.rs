@@ -1,4 +1,4 @@
-//! Byte-range locks against REST, behaviours 119-124, and against the end of a waiting handle.
+//! Byte-range locks of SMB against REST, and against the end of a waiting handle.
 
 use std::sync::mpsc;
 
@@ -24,65 +24,46 @@ fn first_ten() -> ByteRange {
 }
 
 #[test]
-fn b119_a_lock_anywhere_refuses_a_write_everywhere() {
-    let fixture = Fixture::new();
-    let (path, _handle) = locked(&fixture, LockKind::Exclusive, "rwd");
-    assert_eq!(code(&fixture.put(&path, 1_000, &[1; 100])), CONFLICT);
-    for call in [Call::Clear, Call::Create] {
-        assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), CONFLICT, "{call:?}");
+fn locks_of_smb_refuse_as_those_of_the_mount_do() {
+    use LockKind::{Exclusive, Shared};
+    let sharing = "SharingViolation";
+    for (kind, share, call, expected) in [
+        (Exclusive, "rwd", Call::Put, CONFLICT),
+        (Exclusive, "rwd", Call::Clear, CONFLICT),
+        (Exclusive, "rwd", Call::Create, CONFLICT),
+        (Exclusive, "rwd", Call::Get, CONFLICT),
+        (Exclusive, "rwd", Call::ListRanges, "ok"),
+        (Exclusive, "rwd", Call::Head, "ok"),
+        (Shared, "rwd", Call::Get, "ok"),
+        (Shared, "rwd", Call::Put, CONFLICT),
+        (Shared, "rwd", Call::Resize, CONFLICT),
+        (Shared, "rwd", Call::SetMetadata, "ok"),
+        (Shared, "rwd", Call::SetProperties, "ok"),
+        (Exclusive, "none", Call::Put, sharing),
+        (Exclusive, "none", Call::Get, sharing),
+    ] {
+        let fixture = Fixture::new();
+        let (path, handle) = locked(&fixture, kind, share);
+        let answer = || fixture.call(fixture.rest(), &path, call);
+        assert_eq!(code(&answer()), expected, "{call:?} against {kind:?}, {share}");
+        fixture.share.unlock(&handle, &[first_ten()]).unwrap();
+        let unlocked = if share == "none" { sharing } else { "ok" };
+        assert_eq!(code(&answer()), unlocked, "{call:?} after {kind:?}");
     }
 }
 
 #[test]
-fn b120_an_exclusive_lock_refuses_reads_of_its_own_bytes() {
-    let fixture = Fixture::new();
-    let (path, _handle) = locked(&fixture, LockKind::Exclusive, "rwd");
-    assert_eq!(fixture.get(&path, Some(1_000..1_100)).unwrap(), [0; 100]);
-    assert_eq!(code(&fixture.get(&path, Some(0..100))), CONFLICT);
-    assert_eq!(code(&fixture.get(&path, Some(9..10))), CONFLICT);
-    assert_eq!(code(&fixture.get(&path, Some(10..11))), "ok");
-    assert_eq!(code(&fixture.get(&path, None)), CONFLICT);
-    for call in [Call::ListRanges, Call::Head] {
-        assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), "ok", "{call:?}");
-    }
-}
-
-#[test]
-fn b121_a_shared_lock_lets_reads_through_and_no_writes() {
-    let fixture = Fixture::new();
-    let (path, _handle) = locked(&fixture, LockKind::Shared, "rwd");
-    assert_eq!(code(&fixture.get(&path, None)), "ok");
-    assert_eq!(code(&fixture.put(&path, 0, b"x")), CONFLICT);
-}
-
-#[test]
-fn b122_a_lock_that_is_gone_refuses_nothing() {
+fn only_the_locked_bytes_cannot_be_read_and_no_byte_be_written() {
     let fixture = Fixture::new();
     let (path, handle) = locked(&fixture, LockKind::Exclusive, "rwd");
-    fixture.share.unlock(&handle, &[first_ten()]).unwrap();
-    assert_eq!(code(&fixture.put(&path, 0, b"x")), "ok");
-    fixture.share.lock(&handle, &[(first_ten(), LockKind::Exclusive)]).unwrap();
-    assert_eq!(code(&fixture.put(&path, 0, b"x")), CONFLICT);
-    fixture.share.close(&handle).unwrap();
-    assert_eq!(code(&fixture.put(&path, 0, b"x")), "ok");
-}
-
-#[test]
-fn b123_the_share_mode_is_asked_before_the_lock() {
-    let fixture = Fixture::new();
-    let (path, _handle) = locked(&fixture, LockKind::Exclusive, "none");
-    assert_eq!(code(&fixture.put(&path, 0, b"x")), "SharingViolation");
-    assert_eq!(code(&fixture.get(&path, None)), "SharingViolation");
-}
-
-#[test]
-fn b124_a_lock_refuses_a_resize_and_no_metadata() {
-    let fixture = Fixture::new();
-    let (path, _handle) = locked(&fixture, LockKind::Shared, "rwd");
-    assert_eq!(code(&fixture.call(fixture.rest(), &path, Call::Resize)), CONFLICT);
-    for call in [Call::SetMetadata, Call::SetProperties] {
-        assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), "ok", "{call:?}");
+    for (range, expected) in
+        [(0..100, CONFLICT), (9..10, CONFLICT), (10..11, "ok"), (1_000..1_100, "ok")]
+    {
+        assert_eq!(code(&fixture.get(&path, Some(range.clone()))), expected, "{range:?}");
     }
+    assert_eq!(code(&fixture.put(&path, 1_000, &[1; 100])), CONFLICT);
+    fixture.share.close(&handle).unwrap();
+    assert_eq!(code(&fixture.put(&path, 1_000, &[1; 100])), "ok");
 }
 
 #[test]

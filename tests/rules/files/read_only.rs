@@ -1,4 +1,4 @@
-//! The read-only attribute: behaviours 73-77.
+//! The read-only attribute.
 
 use latchfs::file::rules::Attributes;
 use latchfs::file::service::{FileChanges, PropertyChanges};
@@ -18,14 +18,6 @@ fn b073_a_read_only_file_refuses_writes() {
 }
 
 #[test]
-fn b074_a_read_only_file_refuses_delete_file() {
-    let fixture = Fixture::new();
-    let path = fixture.read_only_file();
-    assert_eq!(code(&fixture.call(fixture.rest(), &path, Call::Delete)), READ_ONLY);
-    assert_eq!(code(&fixture.head(&path)), "ok");
-}
-
-#[test]
 fn b075_setting_other_attributes_makes_it_writable_again() {
     let fixture = Fixture::new();
     let path = fixture.read_only_file();
@@ -35,22 +27,6 @@ fn b075_setting_other_attributes_makes_it_writable_again() {
     let shown = fixture.share.set_file_properties(fixture.rest(), &path, &changes).unwrap();
     assert_eq!(shown.smb().attributes.to_string(), "None");
     assert_eq!(code(&fixture.put(&path, 0, b"new")), "ok");
-}
-
-#[test]
-fn b076_without_attributes_set_file_properties_is_refused() {
-    let fixture = Fixture::new();
-    let path = fixture.read_only_file();
-    assert_eq!(code(&fixture.call(fixture.rest(), &path, Call::SetProperties)), READ_ONLY);
-}
-
-#[test]
-fn b077_a_read_only_file_can_be_read() {
-    let fixture = Fixture::new();
-    let path = fixture.read_only_file();
-    for call in Call::READS {
-        assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), "ok", "{call:?}");
-    }
 }
 
 #[test]

@@ -41,27 +41,6 @@ fn put(bench: &Bench, block: &[u8], bytes: &[u8]) {
 }
 
 #[test]
-fn a_list_makes_a_blob_of_its_blocks_in_its_order() {
-    let bench = Bench::new();
-    put(&bench, b"1", b"one,");
-    put(&bench, b"2", b"two,");
-    put(&bench, b"3", b"three,");
-    put(&bench, b"2", b"TWO,");
-    assert_eq!(denial(bench.get("b")), BlobDenial::BlobNotFound);
-    assert_eq!(bench.names(ListQuery { max: 10, ..ListQuery::default() }), Vec::<String>::new());
-    assert_eq!(bench.names(everything()), ["b uncommitted"]);
-    let before = lists(&bench, "b");
-    assert!(before.blob.is_none());
-    assert_eq!(before.uncommitted.len(), 3);
-    commit(&bench, "b", &[b"3", b"1", b"2", b"1"], AccessConditions::default()).unwrap();
-    assert_eq!(bench.get("b").unwrap(), b"three,one,TWO,one,");
-    let after = lists(&bench, "b");
-    assert_eq!((after.committed.len(), after.uncommitted.len()), (4, 0));
-    assert_eq!(after.blob.unwrap().length, 18);
-    assert_eq!(bench.names(everything()), ["b"]);
-}
-
-#[test]
 fn a_new_list_may_keep_committed_blocks_and_drops_all_uncommitted_ones() {
     let bench = Bench::new();
     put(&bench, b"1", b"one,");
@@ -112,15 +91,6 @@ fn ids_have_one_length_and_put_blob_drops_uncommitted_blocks() {
     assert_eq!(bench.get("b").unwrap(), b"whole", "blocks do not show before their list");
     commit(&bench, "b", &[], AccessConditions::default()).unwrap();
     assert_eq!(bench.get("b").unwrap(), b"");
-}
-
-#[test]
-fn uncommitted_blocks_may_be_deleted() {
-    let bench = Bench::new();
-    put(&bench, b"1", b"one,");
-    bench.delete("b").unwrap();
-    assert_eq!(bench.names(everything()), Vec::<String>::new());
-    assert_eq!(denial(bench.delete("b")), BlobDenial::BlobNotFound);
 }
 
 #[test]

@@ -1,24 +1,12 @@
 //! Copies within the account, held back or not, and from elsewhere.
 
 use super::*;
-use crate::rules::conditions::copy::CopyRefusal;
 use crate::rules::copy_status::CopyStatus;
-use crate::rules::lease::LeaseDenial;
 
 const COPY: BlobOperation = BlobOperation::BlobStartCopyFromURL;
 
 fn copy(bench: &Bench, from: &BlobAt, to: &str, asked: AccessConditions) -> BlobResult<CopiedBlob> {
-    copy_asked(bench, from, to, asked, SourceAsked::default())
-}
-
-fn copy_asked(
-    bench: &Bench,
-    from: &BlobAt,
-    to: &str,
-    asked: AccessConditions,
-    source: SourceAsked,
-) -> BlobResult<CopiedBlob> {
-    let from = CopyFrom::Here { at: from.clone(), asked: source };
+    let from = CopyFrom::Here { at: from.clone(), asked: SourceAsked::default() };
     let request = CopyRequest { id: "id1".into(), source: "http://s".into(), ..Default::default() };
     within(bench.service.copy_blob(&bench.cx(), COPY, &at(to), asked, from, request))
 }
@@ -52,27 +40,6 @@ fn a_copy_has_the_bytes_of_its_source_and_says_so_until_it_is_changed() {
     assert_eq!(bench.get("from").unwrap(), b"changed", "a snapshot was copied over its base");
     copy(&bench, &at("from"), "from", AccessConditions::default()).unwrap();
     assert_eq!(bench.get("from").unwrap(), b"changed", "a blob was copied over itself");
-}
-
-#[test]
-fn conditions_of_source_and_destination_have_their_own_refusals() {
-    let bench = Bench::new();
-    let from = bench.put("from", b"one");
-    let to = bench.put("to", b"two");
-    let source = SourceAsked { conditions: if_match(to.etag).conditions, ..SourceAsked::default() };
-    let refused =
-        denial(copy_asked(&bench, &at("from"), "to", AccessConditions::default(), source));
-    assert_eq!(refused, BlobDenial::CopyCondition(CopyRefusal::SourceConditionNotMet));
-    let refused = denial(copy(&bench, &at("from"), "to", if_match(from.etag)));
-    assert_eq!(refused, BlobDenial::CopyCondition(CopyRefusal::TargetConditionNotMet));
-    assert_eq!(
-        denial(copy(&bench, &at("from"), "to", if_missing())),
-        BlobDenial::BlobAlreadyExists
-    );
-    assert_eq!(denial(copy(&bench, &at("no"), "to", if_missing())), BlobDenial::BlobNotFound);
-    let source =
-        SourceAsked { conditions: if_match(from.etag).conditions, ..SourceAsked::default() };
-    copy_asked(&bench, &at("from"), "to", if_match(to.etag), source).unwrap();
 }
 
 #[test]
@@ -205,24 +172,6 @@ fn bytes_that_come_after_an_abort_or_a_deletion_are_not_taken() {
     within(bench.service.delete_container(&cx, "c", AccessConditions::default())).unwrap();
     assert!(!waits("gone", "id3"));
     end("gone", "id3", late);
-}
-
-#[test]
-fn a_copy_to_a_finite_lease_is_refused() {
-    let bench = Bench::new();
-    bench.put("from", b"one");
-    bench.put("to", b"two");
-    let lease = |duration| {
-        let action =
-            LeaseAction::Acquire { duration: Some(duration), proposed: Some(id(1)), fresh: id(9) };
-        let conditions = Conditions::default();
-        within(bench.service.lease_blob(&bench.cx(), &at("to"), conditions, None, action)).unwrap();
-    };
-    lease(60);
-    let refused = denial(copy(&bench, &at("from"), "to", with_lease(id(1))));
-    assert_eq!(refused, BlobDenial::Lease(LeaseDenial::InfiniteLeaseDurationRequired));
-    lease(-1);
-    copy(&bench, &at("from"), "to", with_lease(id(1))).unwrap();
 }
 
 #[test]

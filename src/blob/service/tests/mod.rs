@@ -65,10 +65,6 @@ fn if_missing() -> AccessConditions {
     }
 }
 
-fn with_lease(lease: LeaseId) -> AccessConditions {
-    AccessConditions { lease: Some(lease), ..AccessConditions::default() }
-}
-
 fn denial<T: std::fmt::Debug>(result: BlobResult<T>) -> BlobDenial {
     match result {
         Err(BlobError::Denied { denial, .. }) => denial,

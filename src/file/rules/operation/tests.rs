@@ -1,37 +1,10 @@
-//! The tables of docs/semantics.md ("REST operations against opens") written out, and every other
-//! column of the demands.
+//! The tables of docs/semantics.md ("REST operations against opens") in `share_modes.txt`, and all
+//! other columns of the demands.
 
 use std::collections::HashSet;
 
 use super::super::{Access, ShareMode};
 use super::{Check, FileOperation, LeaseDemand, RangeDemand};
-
-/// Share set of one counted SMB handle against REST operations; `x` is refused.
-/// The last column stands for Get Props, Get Meta and List.
-const BY_SHARE: &str = "
-share | Create | Get | Ranges | Put | Props | Meta | Delete | Lease | Look
-none  | x      | x   | x      | x   | x     | x    | x      | x     | ok
-r     | x      | ok  | ok     | x   | x     | x    | x      | x     | ok
-w     | x      | x   | x      | ok  | ok    | ok   | x      | x     | ok
-d     | x      | x   | x      | x   | x     | x    | x      | x     | ok
-rw    | x      | ok  | ok     | ok  | ok    | ok   | x      | x     | ok
-rd    | x      | ok  | ok     | x   | x     | x    | x      | x     | ok
-wd    | ok     | x   | x      | ok  | ok    | ok   | x      | x     | ok
-rwd   | ok     | ok  | ok     | ok  | ok    | ok   | x      | ok    | ok
-";
-
-/// Access of one SMB handle that shares everything, against acquiring a lease.
-const LEASE_BY_ACCESS: &str = "
-access | Lease
-none   | ok
-r      | ok
-w      | x
-d      | x
-rw     | x
-rd     | x
-wd     | x
-rwd    | x
-";
 
 /// The columns beside access and share.
 const OTHER_COLUMNS: &str = "
@@ -76,6 +49,13 @@ ShareLevel                               | -       | -     | -    | -         | 
 SnapshotRead                             | -       | -     | -    | -         | -       | -
 ";
 
+/// The lines of a table in `share_modes.txt`, below a heading that begins so.
+fn share_modes(heading: &str) -> &'static str {
+    let all = include_str!("share_modes.txt");
+    let section = all.split("\n## ").find(|section| section.starts_with(heading)).expect(heading);
+    section.split_once('\n').expect("a table below the heading").1
+}
+
 fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
     table.trim().lines().map(|line| line.split('|').map(str::trim).collect())
 }
@@ -109,7 +89,7 @@ fn answer(operation: FileOperation, handle: Access, share: ShareMode) -> &'stati
 
 #[test]
 fn one_handle_refuses_by_its_share_set_as_in_the_table() {
-    let mut table = rows(BY_SHARE);
+    let mut table = rows(share_modes("by the share mode"));
     let columns = table.next().unwrap();
     let mut cells = 0;
     for row in table {
@@ -141,12 +121,13 @@ fn the_access_of_a_handle_matters_only_to_a_lease() {
 
 #[test]
 fn a_lease_is_acquired_against_readers_only() {
-    for row in rows(LEASE_BY_ACCESS).skip(1) {
+    let table = share_modes("by the access");
+    for row in rows(table).skip(1) {
         let access = Access::parse(row[0]).unwrap();
         let answer = answer(FileOperation::LeaseAcquire, access, ShareMode::RWD);
         assert_eq!(answer, row[1], "against access {access}");
     }
-    assert_eq!(rows(LEASE_BY_ACCESS).count(), 1 + 8);
+    assert_eq!(rows(table).count(), 1 + 8);
 }
 
 #[test]

@@ -239,16 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn reading_and_reopening_keep_the_tag() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("f");
-        fs::write(&path, b"bytes").unwrap();
-        let before = tag(&path);
-        assert_eq!(fs::read(&path).unwrap(), b"bytes");
-        assert_eq!(tag(&path), before);
-    }
-
-    #[test]
     fn the_probe_leaves_nothing_behind_and_needs_a_directory() {
         let place = tempfile::tempdir().unwrap();
         let dir = File::open(place.path()).unwrap();

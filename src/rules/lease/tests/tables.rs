@@ -2,6 +2,7 @@
 //! the faces try the same tables through HTTP.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use super::super::{
     FileLease, LeaseClass, LeaseDenial, LeaseId, LeaseKind, LeaseOn, LeaseUse, OnBlob, OnContainer,
@@ -323,7 +324,8 @@ fn try_walks<K: LeaseKind + Copy + Default>() -> usize {
         let (mut lease, mut millis) = (TimedLease::<K>::default(), 0);
         for text in steps.split(';').map(str::trim) {
             if let Some(seconds) = text.strip_prefix('+') {
-                millis += (seconds.parse::<f64>().unwrap() * 1000.0) as i64;
+                let passed = Duration::from_secs_f64(seconds.parse().unwrap());
+                millis += i64::try_from(passed.as_millis()).unwrap();
                 continue;
             }
             let (asked, expected) = text.split_once(" -> ").unwrap_or((text, ""));
