@@ -10,6 +10,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// The account that all requests name.
 pub const ACCOUNT: &str = "devstoreaccount1";
 
@@ -46,15 +48,47 @@ impl Got {
         self
     }
 
-    /// The same, with a code, in header and body alike.
+    /// The same, with a code, in header and body (XML or JSON) alike.
     #[track_caller]
     pub fn refused(self, status: u16, code: &str) -> Self {
         let got = self.is(status);
         assert_eq!(got.code(), code, "{}", got.text());
-        if !got.body.is_empty() {
+        if got.body.starts_with(b"{") {
+            assert_eq!(got.json()["odata.error"]["code"], code);
+        } else if !got.body.is_empty() {
             assert!(got.text().contains(&format!("<Code>{code}</Code>")), "{}", got.text());
         }
         got
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let parsed = serde_json::from_slice(&self.body);
+        parsed.unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The message of an error of the Table service.
+    pub fn message(&self) -> String {
+        self.json()["odata.error"]["message"]["value"].as_str().unwrap().to_owned()
+    }
+
+    /// The tokens of the next page of a table, empty without one.
+    pub fn continuation(&self) -> (String, String) {
+        let token = |name: &str| self.header(&format!("x-ms-continuation-{name}")).to_owned();
+        (token("nextpartitionkey"), token("nextrowkey"))
+    }
+
+    /// Status, code and message of the one part of a transaction that failed.
+    #[track_caller]
+    pub fn fault(self) -> (u16, String, String) {
+        let text = self.is(202).text();
+        assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
+        let status = text.split("HTTP/1.1 ").nth(1).unwrap()[..3].parse().unwrap();
+        let body = text.split("\r\n").find(|line| line.starts_with('{')).expect("a JSON error");
+        let error: Value = serde_json::from_str(body).unwrap();
+        let error = &error["odata.error"];
+        let message = error["message"]["value"].as_str().unwrap().to_owned();
+        (status, error["code"].as_str().unwrap().to_owned(), message)
     }
 }
 

@@ -15,9 +15,14 @@ pub const ID: &str = "x-ms-lease-id";
 
 pub type Headers<'a> = &'a [(&'a str, &'a str)];
 
+/// Sends a request: method, target, headers, body.
+pub type Ask<'a> = &'a dyn Fn(&str, &str, Headers<'_>, &[u8]) -> Got;
+/// Sends an operation to an address, with more headers.
+pub type Send<'a> = Box<dyn Fn(&str, Headers<'_>) -> Got + 'a>;
+
 /// A server, and one kind of object on it that can be leased.
 pub struct Leased<'a> {
-    pub ask: &'a dyn Fn(&str, &str, Headers<'_>, &[u8]) -> Got,
+    pub ask: Ask<'a>,
     pub pass: &'a dyn Fn(Duration),
     /// What the codes call the object: `Blob`.
     pub noun: &'a str,
@@ -35,8 +40,7 @@ pub struct Use<'a> {
     pub ok: u16,
     /// Makes the object of that name; its address, as `/con/NAME?`, for parameters to follow.
     pub make: Box<dyn Fn(&str) -> String + 'a>,
-    /// Sends the operation to that address, with more headers.
-    pub send: Box<dyn Fn(&str, Headers<'_>) -> Got + 'a>,
+    pub send: Send<'a>,
 }
 
 /// The rows of a table, without its head.
@@ -77,11 +81,7 @@ pub fn action(words: &str) -> Vec<(&'static str, String)> {
 }
 
 impl<'a> Leased<'a> {
-    pub fn new(
-        (noun, tells): (&'a str, bool),
-        ask: &'a dyn Fn(&str, &str, Headers<'_>, &[u8]) -> Got,
-        pass: &'a dyn Fn(Duration),
-    ) -> Self {
+    pub fn new((noun, tells): (&'a str, bool), ask: Ask<'a>, pass: &'a dyn Fn(Duration)) -> Self {
         Self { ask, pass, noun, tells, made: Cell::new(0) }
     }
 
@@ -246,7 +246,7 @@ impl<'a> Leased<'a> {
                             assert_eq!(got.is(202).header("x-ms-lease-time"), expected, "{told}");
                         }
                         Err(_) if expected.is_empty() => {
-                            assert!(got.status < 300, "{told}: {got:?}")
+                            assert!(got.status < 300, "{told}: {got:?}");
                         }
                         Err(_) => self.is_refused(got, expected),
                     }

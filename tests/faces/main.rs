@@ -17,5 +17,6 @@ mod mount;
 mod mount_model;
 mod queue;
 mod rest;
+mod service;
 mod states;
 mod table;

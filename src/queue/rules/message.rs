@@ -149,6 +149,68 @@ mod tests {
         message.visible_at <= now && !message.is_expired(now)
     }
 
+    /// The rows of `docs/queue.md` about one message, which are tried through HTTP too.
+    #[test]
+    fn a_message_does_what_the_page_says() {
+        let page = include_str!("../../../docs/queue.md");
+        let table = page.split("\n## What a message does\n").nth(1).expect("the heading");
+        let table = table.split("\n## ").next().unwrap();
+        let rows =
+            table.lines().filter(|line| line.starts_with("| a,") || line.starts_with("| a |"));
+        let mut tried = 0;
+        for row in rows {
+            let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let (mut message, mut now) = (put(0, SEVEN_DAYS.into()), 0);
+            let mut receipts = vec![message.receipt().to_string()];
+            for step in cells[0].split(", ").skip(1).chain([cells[1]]) {
+                let words: Vec<_> = step.split(' ').collect();
+                let named = |name: &str| match name {
+                    "`put`" => receipts[0].clone(),
+                    "`old`" => receipts[receipts.len() - 2].clone(),
+                    _ => receipts[receipts.len() - 1].clone(),
+                };
+                let answer = match words[..] {
+                    ["wait", seconds, "s"] => {
+                        now += seconds.parse::<u64>().unwrap();
+                        Ok(message.clone())
+                    }
+                    ["got", "for", seconds, "s"] => {
+                        assert!(finds(&message, at(now)), "{row}");
+                        Ok(message.clone().got(seconds.parse().unwrap(), at(now), by(now)))
+                    }
+                    ["Update", "to", seconds, "s", "by", name] => {
+                        let (name, seconds) = (named(name), seconds.parse().unwrap());
+                        message.clone().updated(&name, seconds, at(now), by(now))
+                    }
+                    ["Delete", "by", name] if name != "nothing" => {
+                        let deleted = message.check(&named(name), at(now));
+                        // Gone from now on.
+                        deleted.map(|()| Message { expires: Some(at(now)), ..message.clone() })
+                    }
+                    _ => continue, // Get and what has no receipt are no rules of a message.
+                };
+                let told = match answer {
+                    Err(QueueDenial::PopReceiptMismatch(_)) => "400 PopReceiptMismatch",
+                    Err(_) => "404 MessageNotFound",
+                    Ok(_) if words[0] == "wait" => "nothing",
+                    Ok(_) => "204",
+                };
+                if step == cells[1] {
+                    assert_eq!(told, cells[2], "{row}");
+                    tried += 1;
+                }
+                if let Ok(next) = answer {
+                    if next.receipt() != message.receipt() {
+                        receipts.push(next.receipt().to_string());
+                    }
+                    message = next;
+                }
+            }
+            assert_eq!(finds(&message, at(now)), cells[3] == "a", "{row}");
+        }
+        assert_eq!(tried, 13);
+    }
+
     #[test]
     fn a_fresh_message_is_visible_at_once_unless_it_asks_to_be_hidden() {
         assert!(finds(&put(0, 10), Tick(0)));
@@ -166,32 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn q6_each_get_kills_the_former_receipt() {
-        let fresh = put(0, 100);
-        let first = fresh.clone().got(1, at(1), by(1));
-        let second = first.clone().got(1, at(3), by(3));
-        assert_eq!(second.dequeue_count, 2);
-        for old in [fresh.receipt(), first.receipt()] {
-            let refused = second.check(&old.to_string(), at(3));
-            assert!(matches!(refused, Err(QueueDenial::PopReceiptMismatch(_))), "{refused:?}");
-        }
-        assert_eq!(second.check(&second.receipt().to_string(), at(3)), Ok(()));
-    }
-
-    #[test]
-    fn q8_a_receipt_outlives_its_timeout_while_nobody_else_gets_the_message() {
-        let got = put(0, 100).got(1, at(1), by(1));
-        assert!(finds(&got, at(50)));
-        assert_eq!(got.check(&got.receipt().to_string(), at(50)), Ok(()));
-    }
-
-    #[test]
-    fn q11_the_receipt_of_a_put_is_good_at_once() {
-        let fresh = put(5, 100);
-        assert_eq!(fresh.check(&fresh.receipt().to_string(), Tick(0)), Ok(()));
-    }
-
-    #[test]
     fn q12_an_update_changes_visibility_and_receipt_and_nothing_else() {
         let got = put(0, 100).got(30, at(1), by(1));
         let updated = got.clone().updated(&got.receipt().to_string(), 10, at(2), by(2)).unwrap();
@@ -201,13 +237,6 @@ mod tests {
         assert_eq!((updated.inserted, updated.expires), (got.inserted, got.expires));
         let refused = updated.clone().updated(&got.receipt().to_string(), 10, at(3), by(3));
         assert!(matches!(refused, Err(QueueDenial::PopReceiptMismatch(_))));
-    }
-
-    #[test]
-    fn q15_an_update_by_zero_seconds_shows_the_message_at_once() {
-        let got = put(0, 100).got(30, at(1), by(1));
-        let updated = got.clone().updated(&got.receipt().to_string(), 0, at(2), by(2)).unwrap();
-        assert!(finds(&updated, at(2)));
     }
 
     #[test]

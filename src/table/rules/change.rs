@@ -83,59 +83,49 @@ mod tests {
 
     const AT: Ticks = Ticks(13_000_000_000_000_000);
 
-    fn conditions() -> [IfMatch; 4] {
-        [IfMatch::Absent, IfMatch::Any, IfMatch::Is(etag(AT)), IfMatch::Is(etag(Ticks(AT.0 + 1)))]
-    }
-
+    /// The table of `docs/table.md`, which is tried through HTTP too.
     #[test]
-    fn updates_by_condition_and_by_what_is_there_t3_t4_t6_t9_t10_t11() {
-        let refused = Err(TableDenial::UpdateConditionNotSatisfied(None));
-        for how in [How::Replace, How::Merge] {
-            let there = [
-                Ok(Effect::Alter(how)),
-                Ok(Effect::Alter(how)),
-                Ok(Effect::Alter(how)),
-                refused.clone(),
-            ];
-            let missing = [
-                Ok(Effect::Create),
-                Err(TableDenial::ResourceNotFound),
-                Err(TableDenial::ResourceNotFound),
-                Err(TableDenial::ResourceNotFound),
-            ];
-            for (condition, (there, missing)) in
-                conditions().into_iter().zip(there.into_iter().zip(missing))
-            {
-                let change = EntityChange::Write(how, condition);
-                assert_eq!(change.decide(Some(AT)), there, "{change:?}");
-                assert_eq!(change.decide(None), missing, "{change:?}");
-            }
+    fn writes_follow_the_table_of_the_page() {
+        let page = include_str!("../../../docs/table.md");
+        let table = page.split("\n## What a write does\n").nth(1).expect("the heading");
+        let rows = table.lines().skip_while(|line| !line.starts_with("|--")).skip(1);
+        let mut tried = 0;
+        for row in rows.take_while(|line| line.starts_with('|')) {
+            let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let there = (cells[1] == "there").then_some(AT);
+            let given = match cells[2].trim_matches('`') {
+                "none" => None,
+                "current" => Some(etag(AT)),
+                "old" => Some(etag(Ticks(AT.0 - 1))),
+                other => Some(other.to_owned()),
+            };
+            let Ok(condition) = IfMatch::parse(given.as_deref()) else {
+                assert_eq!(cells[3], "400 InvalidInput", "{row}");
+                continue;
+            };
+            let change = match cells[0] {
+                "POST" => EntityChange::Insert,
+                "PUT" => EntityChange::Write(How::Replace, condition),
+                "PATCH" | "MERGE" => EntityChange::Write(How::Merge, condition),
+                _ => EntityChange::Delete(condition),
+            };
+            let answer = match (change.decide(there), &change) {
+                (Ok(Effect::Create), EntityChange::Insert) => "201",
+                (Ok(Effect::Create), EntityChange::Write(..)) if there.is_none() => "204",
+                (Ok(Effect::Alter(how)), EntityChange::Write(asked, _)) if how == *asked => "204",
+                (Ok(Effect::Remove), EntityChange::Delete(_)) => "204",
+                (Err(TableDenial::EntityAlreadyExists(None)), _) => "409 EntityAlreadyExists",
+                (Err(TableDenial::ResourceNotFound), _) => "404 ResourceNotFound",
+                (Err(TableDenial::MissingIfMatch), _) => "400 MissingRequiredHeader",
+                (Err(TableDenial::UpdateConditionNotSatisfied(None)), _) => {
+                    "412 UpdateConditionNotSatisfied"
+                }
+                (other, _) => panic!("{row}: {other:?}"),
+            };
+            assert_eq!(answer, cells[3], "{row}");
+            tried += 1;
         }
-    }
-
-    #[test]
-    fn a_deletion_needs_a_condition_t7_t8() {
-        let [absent, any, same, other] = conditions();
-        let decide =
-            |condition: &IfMatch, there| EntityChange::Delete(condition.clone()).decide(there);
-        assert_eq!(decide(&absent, Some(AT)), Err(TableDenial::MissingIfMatch));
-        assert_eq!(decide(&absent, None), Err(TableDenial::MissingIfMatch));
-        assert_eq!(decide(&any, Some(AT)), Ok(Effect::Remove));
-        assert_eq!(decide(&same, Some(AT)), Ok(Effect::Remove));
-        let refused = Err(TableDenial::UpdateConditionNotSatisfied(None));
-        assert_eq!(decide(&other, Some(AT)), refused);
-        for condition in [any, same, other] {
-            assert_eq!(decide(&condition, None), Err(TableDenial::ResourceNotFound));
-        }
-    }
-
-    #[test]
-    fn an_insertion_takes_free_keys_only_t19() {
-        assert_eq!(EntityChange::Insert.decide(None), Ok(Effect::Create));
-        assert_eq!(
-            EntityChange::Insert.decide(Some(AT)),
-            Err(TableDenial::EntityAlreadyExists(None))
-        );
+        assert_eq!(tried, 26);
     }
 
     #[test]

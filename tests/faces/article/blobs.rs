@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use latchfs::blob::service::BlobOptions;
-use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials};
-use latchfs::rules::Timestamp;
 
 use crate::blob::fixture::{A, Blobs, Got};
 use crate::blob::requests::{Etag, Request, blob_for, request};
+use crate::service::{account_token, signed};
 
 const NOT_MET: &str = "ConditionNotMet";
 const OTHER: &str = "\"0x1\"";
@@ -222,18 +221,9 @@ fn s035_put_block_list_returns_an_etag_and_takes_conditions() {
 
 #[test]
 fn s022_a_change_of_a_containers_acl_takes_up_to_30_seconds_to_be_seen() {
-    let accounts = Credentials::new([Credential::development()]).unwrap();
-    let authorizer = Authorizer { accounts, ..Authorizer::default() };
     let options = BlobOptions { acl_delay: Duration::from_secs(30), ..BlobOptions::default() };
-    let blobs = Blobs::empty(options, Admission::Signed(authorizer));
-    let sas = AccountSas {
-        permissions: "racwdl".to_owned(),
-        services: "b".to_owned(),
-        levels: "sco".to_owned(),
-        expiry: Timestamp(i64::MAX),
-        ..AccountSas::default()
-    };
-    let token = sas.token(&Credential::development());
+    let blobs = Blobs::empty(options, signed());
+    let token = account_token("b", "sco", "racwdl");
     blobs.put(&format!("{CONTAINER}&{token}"), &[]).is(201);
     let target = format!("{BLOB}?{token}");
     blobs.ask("PUT", &target, &[("x-ms-blob-type", "BlockBlob")], b"one").is(201);

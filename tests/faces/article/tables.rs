@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::http::auth::Admission;
-use latchfs::http::server::{RestOptions, RestServer};
+use latchfs::http::server::RestServer;
 use latchfs::server::{AccountOptions, Accounts};
 use serde_json::json;
 
 use crate::common::http::{self, ACCOUNT};
+use crate::service::listen;
 use crate::table::fixture::{Got, Tables, entity, is_etag};
 
 const OLD: &str = "W/\"datetime'2020-01-01T00%3A00%3A00Z'\"";
@@ -219,11 +219,7 @@ impl Both {
         let options = AccountOptions { clock: clock.clone(), ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap();
         let accounts = Arc::new(accounts);
-        let start = |service| {
-            let listen = "127.0.0.1:0".parse().unwrap();
-            let options = RestOptions { listen, ..RestOptions::new(Admission::Everyone) };
-            RestServer::start(Arc::clone(&accounts), service, options).unwrap()
-        };
+        let start = |service| listen(&accounts, service, |_| {});
         let (blob, table) = (
             start(&latchfs::blob::rest::operations::SERVICE_TABLE),
             start(&latchfs::table::rest::operations::SERVICE_TABLE),

@@ -4,23 +4,16 @@ use std::time::Duration;
 
 use latchfs::blob::service::BlobOptions;
 use latchfs::clock::TimeSource as _;
-use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials, OauthMode};
-use latchfs::rules::Timestamp;
+use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials, OauthMode};
 
 use super::fixture::{ACCOUNT, Blobs};
+use crate::service::account_token;
 
 const VERIFY: &str = "CannotVerifyCopySource";
 const ACL: &str = "/con?restype=container&comp=acl";
 
 pub fn sas(permissions: &str) -> String {
-    AccountSas {
-        permissions: permissions.to_owned(),
-        services: "b".to_owned(),
-        levels: "sco".to_owned(),
-        expiry: Timestamp(i64::MAX),
-        ..AccountSas::default()
-    }
-    .token(&Credential::development())
+    account_token("b", "sco", permissions)
 }
 
 /// A service SAS that reads one blob, `CONTAINER/NAME`.

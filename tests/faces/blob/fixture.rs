@@ -8,7 +8,7 @@ use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
 use latchfs::http::auth::Admission;
 use latchfs::http::fetch::CopySources;
-use latchfs::http::server::{RestOptions, RestServer};
+use latchfs::http::server::RestServer;
 use latchfs::rules::time::{parse_rfc1123, rfc1123};
 use latchfs::rules::{Caller, Client, Context, Owner, Timestamp};
 use latchfs::server::{AccountOptions, Accounts};
@@ -16,6 +16,7 @@ use latchfs::server::{AccountOptions, Accounts};
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
 pub use crate::leases::{A, B};
+use crate::service::listen;
 
 /// Headers of two customer-provided keys.
 pub const KEYS: [[(&str, &str); 3]; 2] = [
@@ -83,19 +84,11 @@ impl Blobs {
         let blob = self.options.clone();
         let options = AccountOptions { clock, blob, ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
-        let options = RestOptions {
-            listen: "127.0.0.1:0".parse().unwrap(),
-            copy_sources: self.sources,
-            ..RestOptions::new(self.admission.clone())
-        };
-        self.server = Some(
-            RestServer::start(
-                Arc::new(accounts),
-                &latchfs::blob::rest::operations::SERVICE_TABLE,
-                options,
-            )
-            .unwrap(),
-        );
+        let table = &latchfs::blob::rest::operations::SERVICE_TABLE;
+        self.server = Some(listen(&Arc::new(accounts), table, |options| {
+            options.copy_sources = self.sources;
+            options.admission = self.admission.clone();
+        }));
     }
 
     /// Without a server, while `work` is done to the service.

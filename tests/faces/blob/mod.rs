@@ -1,5 +1,5 @@
 //! The Blob service over HTTP, behaviour by behaviour. Each of B1 to B170 has one test, named after
-//! its number; [`counted`] fails where one is missing.
+//! its number, or is shown by rows of a table; [`counted`] fails where one is missing.
 
 mod access;
 mod bad_input;

@@ -81,7 +81,9 @@ pub fn request(blobs: &Blobs, name: &str) -> Request {
             "Append Block From URL" => ("PUT", "comp=appendblock", &[source], b"", 201, New),
             "Seal" => ("PUT", "comp=seal", &[], b"", 200, New),
             "Set Properties" => ("PUT", "comp=properties", &[], b"", 200, New),
-            "Set Metadata" => ("PUT", "comp=metadata", &[], b"", 200, New),
+            "Set Metadata" | "Set Container Metadata" => {
+                ("PUT", "comp=metadata", &[], b"", 200, New)
+            }
             "Set Tags" => ("PUT", "comp=tags", &[], TAGS, 204, Absent),
             "Set Tier" => ("PUT", "comp=tier", &[("x-ms-access-tier", "Cool")], b"", 200, Absent),
             "Legal Hold" => {
@@ -89,20 +91,18 @@ pub fn request(blobs: &Blobs, name: &str) -> Request {
             }
             "Undelete" => ("PUT", "comp=undelete", &[], b"", 200, Absent),
             "Snapshot" => ("PUT", "comp=snapshot", &[], b"", 201, Same),
-            "Delete" => ("DELETE", "", &[], b"", 202, Absent),
-            "Get Blob" => ("GET", "", &[], b"", 200, Same),
+            "Delete" | "Delete Container" => ("DELETE", "", &[], b"", 202, Absent),
+            "Get Blob" | "Get Container Properties" => ("GET", "", &[], b"", 200, Same),
             "Get Properties" => ("HEAD", "", &[], b"", 200, Same),
             "Get Metadata" => ("HEAD", "comp=metadata", &[], b"", 200, Same),
-            "Get Metadata by GET" => ("GET", "comp=metadata", &[], b"", 200, Same),
+            "Get Metadata by GET" | "Get Container Metadata" => {
+                ("GET", "comp=metadata", &[], b"", 200, Same)
+            }
             "Get Block List" => ("GET", "comp=blocklist&blocklisttype=all", &[], b"", 200, Same),
             "Get Page Ranges" => ("GET", "comp=pagelist", &[], b"", 200, Same),
             "Get Tags" => ("GET", "comp=tags", &[], b"", 200, Absent),
-            "Get Container Properties" => ("GET", "", &[], b"", 200, Same),
-            "Get Container Metadata" => ("GET", "comp=metadata", &[], b"", 200, Same),
-            "Set Container Metadata" => ("PUT", "comp=metadata", &[], b"", 200, New),
             "Get Container ACL" => ("GET", "comp=acl", &[], b"", 200, Same),
             "Set Container ACL" => ("PUT", "comp=acl", &[], b"", 200, New),
-            "Delete Container" => ("DELETE", "", &[], b"", 202, Absent),
             "List Blobs" => ("GET", "comp=list", &[], b"", 200, Absent),
             "Lease acquire" | "Lease Container" | "acquire" => return lease("acquire -1 -"),
             action => match action.split_once(' ') {

@@ -4,6 +4,7 @@ use latchfs::http::auth::{AccountSas, Credential};
 use latchfs::rules::Timestamp;
 
 use super::fixture::{Fixture, Got, START, document, queue_sas};
+use crate::service;
 
 const LATER: &str = "2027-01-01T00:00:00Z";
 const DENIED: &str = "AuthorizationPermissionMismatch";
@@ -33,13 +34,7 @@ fn ask(queue: &Fixture, method: &str, target: &str, sas: &str) -> Got {
 }
 
 fn account_sas(levels: &str, permissions: &str) -> AccountSas {
-    AccountSas {
-        permissions: permissions.to_owned(),
-        services: "q".to_owned(),
-        levels: levels.to_owned(),
-        expiry: Timestamp(i64::MAX),
-        ..AccountSas::default()
-    }
+    service::account_sas("q", levels, permissions)
 }
 
 fn token(sas: &AccountSas) -> String {

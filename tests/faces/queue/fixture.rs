@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use latchfs::clock::{ManualClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials};
-use latchfs::http::server::{RestOptions, RestServer};
+use latchfs::http::auth::Credential;
+use latchfs::http::server::RestServer;
 use latchfs::rules::Timestamp;
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::{AccountOptions, Accounts};
@@ -15,6 +15,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
+use crate::service;
 
 /// When the clock starts: 2026-01-05T10:00:00Z.
 pub const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
@@ -81,20 +82,12 @@ impl Fixture {
         let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
         let options = AccountOptions { clock, ..AccountOptions::default() };
         let accounts = Arc::new(Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap());
-        let admission = if self.signed {
-            let accounts = Credentials::new([Credential::development()]).unwrap();
-            Admission::Signed(Authorizer { accounts, ..Authorizer::default() })
-        } else {
-            Admission::Everyone
-        };
-        let listen = "127.0.0.1:0".parse().unwrap();
-        let options = RestOptions { listen, ..RestOptions::new(admission) };
-        let server = RestServer::start(
-            Arc::clone(&accounts),
-            &latchfs::queue::rest::operations::SERVICE_TABLE,
-            options,
-        )
-        .unwrap();
+        let table = &latchfs::queue::rest::operations::SERVICE_TABLE;
+        let server = service::listen(&accounts, table, |options| {
+            if self.signed {
+                options.admission = service::signed();
+            }
+        });
         self.addr = server.addr();
         (self.server, self.accounts, self.root) = (Some(server), Some(accounts), Some(root));
     }

@@ -15,16 +15,16 @@ fn is_as_said(got: &Got, said: &str, row: &[String]) {
     assert_eq!(told.trim(), said, "{row:?}: {}", got.text());
 }
 
-/// A queue in the state that a row begins with, and the receipts of its first message.
-struct Stage {
-    queue: Fixture,
+/// The queue in the state that a row begins with, and the receipts of its first message.
+struct Stage<'a> {
+    queue: &'a Fixture,
     put: Message,
     gets: Vec<Message>,
 }
 
-impl Stage {
-    fn new(before: &str) -> Self {
-        let queue = Fixture::new();
+impl<'a> Stage<'a> {
+    fn new(queue: &'a Fixture, before: &str) -> Self {
+        queue.delete("/queue/messages").is(204);
         let mut steps = before.split(", ");
         let sent: Vec<_> = steps.next().unwrap().split(' ').map(|text| queue.send(text)).collect();
         let mut stage = Self { put: sent[0].clone(), queue, gets: Vec::new() };
@@ -57,7 +57,7 @@ impl Stage {
     /// Does what the row asks for; says what came of it.
     fn answer(&self, request: &str) -> String {
         let words: Vec<_> = request.split(' ').collect();
-        let (queue, id) = (&self.queue, self.put.id.as_str());
+        let (queue, id) = (self.queue, self.put.id.as_str());
         let listed = |messages: Vec<Message>| match texts(&messages).join(" ").as_str() {
             "" => "200 none".to_owned(),
             texts => format!("200 {texts}"),
@@ -84,10 +84,11 @@ impl Stage {
 
 #[test]
 fn a_message_does_what_the_page_says() {
+    let queue = Fixture::new();
     for row in rows("What a message does") {
-        let stage = Stage::new(&row[0]);
+        let stage = Stage::new(&queue, &row[0]);
         assert_eq!(stage.answer(&row[1]), row[2], "{row:?}");
-        let visible = stage.queue.peek();
+        let visible = queue.peek();
         let visible = texts(&visible).join(" ");
         let visible = if visible.is_empty() { "none" } else { visible.as_str() };
         assert_eq!(visible, row[3], "{row:?}");

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
 use latchfs::file::service::shares::NewShare;
-use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials};
 use latchfs::http::frame::Service;
 use latchfs::http::server::{RestOptions, RestServer};
-use latchfs::rules::Timestamp;
 use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::{self, ACCOUNT, Got};
+use crate::service::{account_token, signed};
 
 /// The two services of one server, with the share `docs` and the container `con`.
 struct Both {
@@ -20,14 +19,7 @@ struct Both {
 }
 
 fn sas(letters: &str) -> String {
-    AccountSas {
-        permissions: letters.to_owned(),
-        services: "bf".to_owned(),
-        levels: "sco".to_owned(),
-        expiry: Timestamp(i64::MAX),
-        ..AccountSas::default()
-    }
-    .token(&Credential::development())
+    account_token("bf", "sco", letters)
 }
 
 impl Both {
@@ -38,9 +30,8 @@ impl Both {
             Accounts::open(&root, ACCOUNT, ["second"], &AccountOptions::default()).unwrap();
         accounts.first().file().create_share("docs", NewShare::default()).unwrap();
         let accounts = Arc::new(accounts);
-        let keys = Credentials::new([Credential::development()]).unwrap();
-        let authorizer = Authorizer { accounts: keys, ..Authorizer::default() };
-        let options = RestOptions::new(Admission::Signed(authorizer));
+        // Clones of one value know each other as siblings.
+        let options = RestOptions::new(signed());
         let start = |service: &'static Service| {
             RestServer::start(Arc::clone(&accounts), service, options.clone()).unwrap()
         };

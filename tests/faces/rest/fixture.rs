@@ -10,7 +10,7 @@ use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::shares::NewShare;
 use latchfs::file::service::{FileError, FileOptions, FileService, Handle, Share};
-use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials, ServiceSas};
+use latchfs::http::auth::{AccountSas, Credential, ServiceSas};
 use latchfs::http::frame::ErrorNames;
 use latchfs::http::limits::Limits;
 use latchfs::http::server::{RestOptions, RestServer};
@@ -21,6 +21,7 @@ use latchfs::server::{Account, Accounts};
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
 use crate::common::rest::Rest;
+use crate::service;
 
 /// A server with the share `docs`.
 pub struct Fixture {
@@ -72,7 +73,8 @@ impl Fixture {
     ) -> Self {
         let accounts = Accounts::new(Account::with_file(ACCOUNT, engine).unwrap(), []);
         let engine = Arc::clone(accounts.first().file());
-        let server = serve(Arc::new(accounts), choose);
+        let table = &latchfs::file::rest::operations::SERVICE_TABLE;
+        let server = service::listen(&Arc::new(accounts), table, choose);
         let rest = Rest::new(server.addr(), "docs");
         Self { server, engine, rest, folder }
     }
@@ -88,9 +90,7 @@ impl Fixture {
     /// Where only what is signed with the development key gets in.
     pub fn signed(choose: impl FnOnce(&mut RestOptions)) -> Self {
         Self::with(|options| {
-            let accounts = Credentials::new([Credential::development()]).unwrap();
-            let authorizer = Authorizer { accounts, ..Authorizer::default() };
-            options.admission = Admission::Signed(authorizer);
+            options.admission = service::signed();
             choose(options);
         })
     }
@@ -142,25 +142,9 @@ impl Deref for Fixture {
     }
 }
 
-fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> RestServer {
-    let mut options = RestOptions {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        ..RestOptions::new(Admission::Everyone)
-    };
-    choose(&mut options);
-    RestServer::start(accounts, &latchfs::file::rest::operations::SERVICE_TABLE, options).unwrap()
-}
-
 /// The query of a SAS of the development account for everything, with these permissions.
 pub fn sas(permissions: &str, https_only: bool) -> String {
-    let sas = AccountSas {
-        permissions: permissions.to_owned(),
-        services: "f".to_owned(),
-        levels: "sco".to_owned(),
-        expiry: Timestamp(i64::MAX),
-        https_only,
-        ..AccountSas::default()
-    };
+    let sas = AccountSas { https_only, ..service::account_sas("f", "sco", permissions) };
     sas.token(&Credential::development())
 }
 

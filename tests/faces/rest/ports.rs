@@ -14,6 +14,7 @@ use latchfs::rules::service::ServiceKind;
 use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::{ACCOUNT, Got, Kept, ask, ask_as_it_is};
+use crate::service::{account_token, listen, signed};
 
 /// How long anything may take that is to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -84,19 +85,13 @@ impl Listening {
         let root = DataRoot::open(folder.path()).unwrap();
         let none: [&str; 0] = [];
         let accounts = Accounts::open(&root, ACCOUNT, none, &AccountOptions::default()).unwrap();
-        let mut options = RestOptions::new(Admission::Everyone);
-        choose(&mut options);
-        let server = RestServer::start(Arc::new(accounts), port.service, options).unwrap();
+        let server = listen(&Arc::new(accounts), port.service, choose);
         Self { port, server, _folder: folder }
     }
 
     /// One where only what is signed with the development key gets in.
     fn signed(port: &'static Port) -> Self {
-        Self::start(port, |options| {
-            let accounts = Credentials::new([Credential::development()]).unwrap();
-            let authorizer = Authorizer { accounts, ..Authorizer::default() };
-            options.admission = Admission::Signed(authorizer);
-        })
+        Self::start(port, |options| options.admission = signed())
     }
 
     fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
@@ -118,15 +113,8 @@ impl Listening {
 
     /// An account SAS with these permissions, appended to a target.
     fn with_sas(&self, target: &str, permissions: &str) -> String {
-        let sas = AccountSas {
-            permissions: permissions.to_owned(),
-            services: self.port.letter.to_owned(),
-            levels: "sco".to_owned(),
-            expiry: Timestamp(i64::MAX),
-            ..AccountSas::default()
-        };
         let and = if target.contains('?') { '&' } else { '?' };
-        format!("{target}{and}{}", sas.token(&Credential::development()))
+        format!("{target}{and}{}", account_token(self.port.letter, "sco", permissions))
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::fixture::{Got, Sas, Tables, change, entity};
+use crate::service::account_token;
 
 const ROW: &str = r#"{"PartitionKey":"p","RowKey":"r"}"#;
 
@@ -25,9 +26,9 @@ fn t73_shared_key_and_shared_key_lite_have_texts_of_their_own() {
     tables.signed_ask("SharedKey", "POST", "/Tables", "", br#"{"TableName":"tab"}"#).is(201);
     let escaped = "/tab(PartitionKey='it%27%27s',RowKey='a%20b')";
     tables.signed_ask("SharedKey", "PUT", escaped, "", b"{}").is(204);
-    let malformed = tables.plain("GET", "/Tables", &[("authorization", "SharedKey none")], b"");
+    let malformed = tables.ask("GET", "/Tables", &[("authorization", "SharedKey none")], b"");
     assert_eq!((malformed.status, malformed.code()), (400, "InvalidAuthenticationInfo"));
-    let none = tables.plain("GET", "/Tables", &[], b"");
+    let none = tables.ask("GET", "/Tables", &[], b"");
     assert_eq!(none.code(), "NoAuthenticationInformation");
 }
 
@@ -37,7 +38,7 @@ fn t74_a_table_sas_permits_by_letter() {
     let url = entity("tab", "p", "r");
     let ask = |letters: &str, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]| {
         let sas = Sas::of("tab", letters).token();
-        tables.plain(method, &format!("{target}?{sas}"), headers, body)
+        tables.ask(method, &format!("{target}?{sas}"), headers, body)
     };
     let any = [("if-match", "*")];
     ask("a", "POST", "/tab", &[], ROW.as_bytes()).is(201);
@@ -57,7 +58,7 @@ fn t74_a_table_sas_permits_by_letter() {
     ask("d", "DELETE", &url, &any, b"").is(204);
     let batch = |letters: &str, parts: &[String]| {
         let sas = Sas::of("tab", letters).token();
-        tables.plain_batch(&format!("/$batch?{sas}"), parts)
+        tables.batch_at(&format!("/$batch?{sas}"), parts)
     };
     let insert = change("POST", "/tab", &[], ROW);
     let (status, code, message) = batch("r", std::slice::from_ref(&insert)).fault();
@@ -77,7 +78,7 @@ fn t75_a_table_sas_reaches_its_key_range() {
     let sas = Sas { keys: ["b", "2", "d", "2"], ..Sas::of("tab", "raud") }.token();
     let ask = |method: &str, partition: &str, row: &str| {
         let target = format!("{}?{sas}", entity("tab", partition, row));
-        tables.plain(method, &target, &[("if-match", "*")], b"{}")
+        tables.ask(method, &target, &[("if-match", "*")], b"{}")
     };
     for (partition, row) in [("b", "2"), ("c", "1"), ("d", "2")] {
         ask("GET", partition, row).is(200);
@@ -89,15 +90,15 @@ fn t75_a_table_sas_reaches_its_key_range() {
         }
     }
     let outside = json!({"PartitionKey": "e", "RowKey": "r"}).to_string();
-    let insert = tables.plain("POST", &format!("/tab?{sas}"), &[], outside.as_bytes());
+    let insert = tables.ask("POST", &format!("/tab?{sas}"), &[], outside.as_bytes());
     is_refused(&insert, "AuthorizationFailure");
-    let found = tables.plain("GET", &format!("/tab()?{sas}"), &[], b"").is(200).json();
+    let found = tables.ask("GET", &format!("/tab()?{sas}"), &[], b"").is(200).json();
     let rows = found["value"].as_array().unwrap().iter().map(|one| {
         format!("{}{}", one["PartitionKey"].as_str().unwrap(), one["RowKey"].as_str().unwrap())
     });
     assert_eq!(rows.collect::<Vec<_>>(), ["b2", "c1", "d2"]);
     let part = change("POST", "/tab", &[], &outside);
-    let answer = tables.plain_batch(&format!("/$batch?{sas}"), &[part]);
+    let answer = tables.batch_at(&format!("/$batch?{sas}"), &[part]);
     assert_eq!(answer.fault().1, "AuthorizationFailure");
 }
 
@@ -111,7 +112,7 @@ fn a_key_range_cannot_be_spelled_away() {
     }
     let sas = Sas { keys: ["m+m", "", "m+m", ""], ..Sas::of("tab", "raud") }.token();
     let found = |sas: &str| {
-        let found = tables.plain("GET", &format!("/tab()?{sas}"), &[], b"").is(200).json();
+        let found = tables.ask("GET", &format!("/tab()?{sas}"), &[], b"").is(200).json();
         let partition = |one: &serde_json::Value| one["PartitionKey"].as_str().unwrap().to_owned();
         found["value"].as_array().unwrap().iter().map(partition).collect::<Vec<_>>()
     };
@@ -121,20 +122,20 @@ fn a_key_range_cannot_be_spelled_away() {
     assert_eq!(found(&sas.replace("spk", "S%50k").replace("epk", "EPK")), ["m+m"]);
     // The Kelvin sign is no letter K of ASCII, though its lower case is.
     let kelvin = sas.replace("spk=", "sp%E2%84%AA=").replace("epk=", "ep%E2%84%AA=");
-    let all = tables.plain("GET", &format!("/tab()?{kelvin}"), &[], b"");
+    let all = tables.ask("GET", &format!("/tab()?{kelvin}"), &[], b"");
     is_refused(&all, "AuthenticationFailed");
     let target = format!("{}?{kelvin}", entity("tab", "z", "r"));
-    let deleted = tables.plain("DELETE", &target, &[("if-match", "*")], b"");
+    let deleted = tables.ask("DELETE", &target, &[("if-match", "*")], b"");
     is_refused(&deleted, "AuthenticationFailed");
     // The first value of a name counts, for the signature and for the range alike.
     let twice = format!("spk=a&epk=z&{sas}");
-    is_refused(&tables.plain("GET", &format!("/tab()?{twice}"), &[], b""), "AuthenticationFailed");
+    is_refused(&tables.ask("GET", &format!("/tab()?{twice}"), &[], b""), "AuthenticationFailed");
     assert_eq!(found(&format!("{sas}&spk=a&epk=z")), ["m+m"]);
     // So does the table of a transaction.
     tables.signed_ask("SharedKey", "POST", "/Tables", "", br#"{"TableName":"other"}"#).is(201);
     let other = r#"{"PartitionKey":"m+m","RowKey":"new"}"#;
     let part = change("POST", "/other", &[], other);
-    let answer = tables.plain_batch(&format!("/$batch?{sas}&tn=other"), &[part]);
+    let answer = tables.batch_at(&format!("/$batch?{sas}&tn=other"), &[part]);
     assert_eq!(answer.fault().0, 403);
 }
 
@@ -142,7 +143,7 @@ fn a_key_range_cannot_be_spelled_away() {
 fn t76_a_table_sas_reaches_nothing_else() {
     let tables = Tables::signed_with_table("tab");
     tables.signed_ask("SharedKey", "POST", "/Tables", "", br#"{"TableName":"other"}"#).is(201);
-    let get = |target: &str, sas: &str| tables.plain("GET", &format!("{target}{sas}"), &[], b"");
+    let get = |target: &str, sas: &str| tables.ask("GET", &format!("{target}{sas}"), &[], b"");
     let good = Sas::of("tab", "raud").token();
     get("/tab()?", &good).is(200);
     get("/TAB()?", &good).is(200);
@@ -157,7 +158,7 @@ fn t76_a_table_sas_reaches_nothing_else() {
     is_refused(&get("/tab()?", &secure), "AuthorizationProtocolMismatch");
     is_refused(&get("/tab()?", &good[..good.len() - 12]), "AuthenticationFailed");
     let part = change("POST", "/other", &[], ROW);
-    let answer = tables.plain_batch(&format!("/$batch?{good}"), &[part]);
+    let answer = tables.batch_at(&format!("/$batch?{good}"), &[part]);
     assert_eq!(answer.fault().0, 403);
 }
 
@@ -171,10 +172,10 @@ fn t77_a_stored_policy_is_revoked_by_its_removal() {
          <Expiry>2099-01-01T00:00:00.0000000Z</Expiry><Permission>ra</Permission></AccessPolicy>\
          </SignedIdentifier></SignedIdentifiers>");
     let sas = Sas { letters: "", expiry: "", policy: "mine", ..Sas::of("tab", "") }.token();
-    let get = || tables.plain("GET", &format!("/tab()?{sas}"), &[], b"");
+    let get = || tables.ask("GET", &format!("/tab()?{sas}"), &[], b"");
     get().is(200);
     let insert = change("POST", "/tab", &[], ROW);
-    tables.plain_batch(&format!("/$batch?{sas}"), &[insert]).is(202);
+    tables.batch_at(&format!("/$batch?{sas}"), &[insert]).is(202);
     acl("<SignedIdentifiers />");
     is_refused(&get(), "AuthenticationFailed");
 }
@@ -183,7 +184,7 @@ fn t77_a_stored_policy_is_revoked_by_its_removal() {
 fn t78_an_account_sas_permits_by_level_and_letter() {
     let tables = Tables::signed_with_table("tab");
     let ask = |(services, levels, letters): (&str, &str, &str), method: &str, target: &str| {
-        let sas = Tables::account_sas(services, levels, letters);
+        let sas = account_token(services, levels, letters);
         let mark = if target.contains('?') { '&' } else { '?' };
         let body: &[u8] = match (method, target) {
             ("POST", "/Tables") => br#"{"TableName":"more"}"#,
@@ -191,7 +192,7 @@ fn t78_an_account_sas_permits_by_level_and_letter() {
             ("PUT", "/?restype=service&comp=properties") => b"<StorageServiceProperties />",
             _ => b"{}",
         };
-        tables.plain(method, &format!("{target}{mark}{sas}"), &[("if-match", "*")], body)
+        tables.ask(method, &format!("{target}{mark}{sas}"), &[("if-match", "*")], body)
     };
     let url = entity("tab", "p", "r");
     let properties = "/?restype=service&comp=properties";

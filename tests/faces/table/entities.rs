@@ -72,37 +72,6 @@ fn t05_merge_has_three_spellings_with_one_rule() {
 }
 
 #[test]
-fn t06_a_star_matches_any_state() {
-    let tables = Tables::with("tab");
-    let mut last = tables.put_row("tab", "p", "r", 1);
-    for method in ["PUT", "PATCH"] {
-        let changed = tables.update(method, "tab", "p", "r", Some("*"), &json!({"n": 2})).is(204);
-        assert_ne!(changed.header("etag"), last);
-        changed.header("etag").clone_into(&mut last);
-    }
-    tables.delete_entity("tab", "p", "r", Some("*")).is(204);
-}
-
-#[test]
-fn t07_a_deletion_without_if_match_is_refused() {
-    let tables = Tables::with("tab");
-    tables.put_row("tab", "p", "r", 1);
-    tables.delete_entity("tab", "p", "r", None).refused(400, "MissingRequiredHeader");
-    tables.get(&entity("tab", "p", "r")).is(200);
-}
-
-#[test]
-fn t08_a_deletion_takes_the_current_etag_and_returns_none() {
-    let tables = Tables::with("tab");
-    let stale = tables.put_row("tab", "p", "r", 1);
-    let etag = tables.put_row("tab", "p", "r", 2);
-    tables.delete_entity("tab", "p", "r", Some(&stale)).refused(412, "UpdateConditionNotSatisfied");
-    let gone = tables.delete_entity("tab", "p", "r", Some(&etag)).is(204);
-    assert_eq!(gone.header("etag"), "");
-    tables.delete_entity("tab", "p", "r", Some(&etag)).refused(404, "ResourceNotFound");
-}
-
-#[test]
 fn t09_t10_upserts_insert_or_change_without_a_check() {
     let tables = Tables::with("tab");
     for (method, kept) in [("PUT", false), ("PATCH", true)] {
@@ -111,17 +80,6 @@ fn t09_t10_upserts_insert_or_change_without_a_check() {
         assert!(is_etag(put(json!({"b": 2})).header("etag")));
         let body = tables.get(&entity("tab", "p", method)).json();
         assert_eq!((body.get("a").is_some(), &body["b"]), (kept, &json!(2)), "{method}");
-    }
-}
-
-#[test]
-fn t11_an_update_of_a_missing_entity_is_not_found() {
-    let tables = Tables::with("tab");
-    for method in ["PUT", "PATCH", "MERGE"] {
-        for tag in ["*", "W/\"datetime'2020-01-01T00%3A00%3A00Z'\""] {
-            let missing = tables.update(method, "tab", "p", "none", Some(tag), &json!({}));
-            missing.refused(404, "ResourceNotFound");
-        }
     }
 }
 

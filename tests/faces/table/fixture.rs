@@ -1,79 +1,21 @@
 //! A Table service in this process, and what tests ask of it.
 
 use std::net::SocketAddr;
-use std::ops::Deref;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use latchfs::clock::ManualClock;
 use latchfs::disk::DataRoot;
-use latchfs::http::auth::{
-    AccountSas, Admission, Authorizer, Credential, Credentials, DEVELOPMENT_KEY,
-};
-use latchfs::http::server::{RestOptions, RestServer};
+use latchfs::http::auth::{Admission, Credential, DEVELOPMENT_KEY};
+use latchfs::http::server::RestServer;
 use latchfs::rules::Timestamp;
 use latchfs::rules::time::rfc1123;
 use latchfs::server::{AccountOptions, Accounts};
 use serde_json::{Value, json};
 
+pub use crate::common::http::Got;
 use crate::common::http::{self, ACCOUNT};
-
-#[derive(Debug)]
-pub struct Got(http::Got);
-
-impl Deref for Got {
-    type Target = http::Got;
-
-    fn deref(&self) -> &http::Got {
-        &self.0
-    }
-}
-
-impl Got {
-    #[track_caller]
-    pub fn is(self, status: u16) -> Self {
-        Self(self.0.is(status))
-    }
-
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        let parsed = serde_json::from_slice(&self.0.body);
-        parsed.unwrap_or_else(|error| panic!("{error}: {}", self.0.text()))
-    }
-
-    /// The message of an error.
-    pub fn message(&self) -> String {
-        self.json()["odata.error"]["message"]["value"].as_str().unwrap().to_owned()
-    }
-
-    /// Fails unless the request was refused so, in header and JSON alike.
-    #[track_caller]
-    pub fn refused(self, status: u16, code: &str) -> Self {
-        let got = self.is(status);
-        assert_eq!(got.code(), code, "{}", got.text());
-        assert_eq!(got.json()["odata.error"]["code"], code);
-        got
-    }
-
-    /// The tokens of the next page, empty without one.
-    pub fn continuation(&self) -> (String, String) {
-        let token = |name: &str| self.header(&format!("x-ms-continuation-{name}")).to_owned();
-        (token("nextpartitionkey"), token("nextrowkey"))
-    }
-
-    /// Status, code and message of the one part of a transaction that failed.
-    #[track_caller]
-    pub fn fault(self) -> (u16, String, String) {
-        let text = self.is(202).text();
-        assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
-        let status = text.split("HTTP/1.1 ").nth(1).unwrap()[..3].parse().unwrap();
-        let body = text.split("\r\n").find(|line| line.starts_with('{')).expect("a JSON error");
-        let error: Value = serde_json::from_str(body).unwrap();
-        let error = &error["odata.error"];
-        let message = error["message"]["value"].as_str().unwrap().to_owned();
-        (status, error["code"].as_str().unwrap().to_owned(), message)
-    }
-}
+use crate::service;
 
 /// A server with the Table service of one account.
 pub struct Tables {
@@ -98,8 +40,7 @@ impl Tables {
 
     /// Where only signed requests are let in.
     pub fn signed() -> Self {
-        let accounts = Credentials::new([Credential::development()]).unwrap();
-        Self::admitting(Admission::Signed(Authorizer { accounts, ..Authorizer::default() }))
+        Self::admitting(service::signed())
     }
 
     pub fn signed_with_table(table: &str) -> Self {
@@ -115,13 +56,9 @@ impl Tables {
         let clock = Arc::new(ManualClock::new(now()));
         let options = AccountOptions { clock: clock.clone(), ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
-        let options = RestOptions::new(admission);
-        let server = RestServer::start(
-            Arc::new(accounts),
-            &latchfs::table::rest::operations::SERVICE_TABLE,
-            options,
-        )
-        .unwrap();
+        let table = &latchfs::table::rest::operations::SERVICE_TABLE;
+        let accounts = Arc::new(accounts);
+        let server = service::listen(&accounts, table, |options| options.admission = admission);
         Self { server, clock, _folder: folder }
     }
 
@@ -141,12 +78,7 @@ impl Tables {
     }
 
     pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
-        Got(http::ask(self.addr(), method, &encoded(target), headers, body))
-    }
-
-    /// The same; where requests are signed, this one is not.
-    pub fn plain(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
-        self.ask(method, target, headers, body)
+        http::ask(self.addr(), method, &encoded(target), headers, body)
     }
 
     pub fn get(&self, target: &str) -> Got {
@@ -230,10 +162,10 @@ impl Tables {
 
     /// Sends a change set.
     pub fn batch(&self, parts: &[String]) -> Got {
-        self.plain_batch("/$batch", parts)
+        self.batch_at("/$batch", parts)
     }
 
-    pub fn plain_batch(&self, target: &str, parts: &[String]) -> Got {
+    pub fn batch_at(&self, target: &str, parts: &[String]) -> Got {
         let mut body =
             "--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n".to_owned();
         for part in parts {
@@ -309,19 +241,7 @@ impl Tables {
         let mark = if query.is_empty() { "" } else { "?" };
         let target = format!("{path}{mark}{query}");
         let addr = self.addr();
-        Got(http::ask_as_it_is(addr, &addr.to_string(), method, &target, &headers, body))
-    }
-
-    /// The query of an account SAS.
-    pub fn account_sas(services: &str, levels: &str, letters: &str) -> String {
-        let sas = AccountSas {
-            permissions: letters.to_owned(),
-            services: services.to_owned(),
-            levels: levels.to_owned(),
-            expiry: now().after(Duration::from_hours(24)),
-            ..AccountSas::default()
-        };
-        sas.token(&Credential::development())
+        http::ask_as_it_is(addr, &addr.to_string(), method, &target, &headers, body)
     }
 }
 

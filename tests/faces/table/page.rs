@@ -28,26 +28,44 @@ fn is_as_said(got: &Got, said: &str, row: &[String]) {
 
 #[test]
 fn a_write_does_what_the_page_says() {
-    for row in rows("What a write does") {
-        let tables = Tables::with("tab");
-        let old = tables.put_row("tab", "p", "r", 1);
-        let current = tables.put_row("tab", "p", "r", 2);
+    let tables = Tables::with("tab");
+    for (number, row) in rows("What a write does").into_iter().enumerate() {
+        let key = format!("r{number}");
+        let old = tables.put_row("tab", "p", &key, 1);
+        let current = tables.put_row("tab", "p", &key, 2);
         if row[1] == "missing" {
-            tables.delete_entity("tab", "p", "r", Some("*")).is(204);
+            tables.delete_entity("tab", "p", &key, Some("*")).is(204);
         }
+        let url = entity("tab", "p", &key);
+        let seen = || {
+            let got = tables.get(&url);
+            (got.status, got.header("etag").to_owned(), got.text())
+        };
+        let before = (row[1] == "there").then(seen);
         let tag = match plain(&row[2]) {
             "none" => None,
             "old" => Some(old),
-            "current" => Some(current),
+            "current" => Some(current.clone()),
             literal => Some(literal.to_owned()),
         };
         let headers: Vec<_> = tag.iter().map(|tag| ("if-match", tag.as_str())).collect();
+        let insert = json!({"PartitionKey": "p", "RowKey": key}).to_string();
         let (target, body) = match row[0].as_str() {
-            "POST" => ("/tab".to_owned(), r#"{"PartitionKey":"p","RowKey":"r"}"#),
-            _ => (entity("tab", "p", "r"), "{}"),
+            "POST" => ("/tab", insert.as_str()),
+            _ => (url.as_str(), "{}"),
         };
-        let got = tables.ask(&row[0], &target, &headers, body.as_bytes());
+        let got = tables.ask(&row[0], target, &headers, body.as_bytes());
         is_as_said(&got, &row[3], &row);
+        // A refusal changes nothing; a change has an ETag of its own, and a deletion none.
+        match (got.status, row[0].as_str(), before) {
+            (400.., _, Some(before)) => assert_eq!(seen(), before, "{row:?}"),
+            (400.., _, None) => assert_eq!(seen().0, 404, "{row:?}"),
+            (_, "DELETE", _) => assert_eq!((got.header("etag"), seen().0), ("", 404), "{row:?}"),
+            (_, _, _) => {
+                assert_eq!(got.header("etag"), seen().1, "{row:?}");
+                assert_ne!(got.header("etag"), current, "{row:?}");
+            }
+        }
     }
 }
 

@@ -3,26 +3,6 @@
 use super::*;
 
 #[test]
-fn an_update_with_the_right_etag_changes_it_and_the_old_one_is_refused_t3_t4() {
-    let mut fixture = Fixture::with_table("tab");
-    let first = fixture.insert("tab", ("p", "r"), 1).unwrap();
-    let second =
-        fixture.write("tab", with(How::Replace, tag_of(&first)), ("p", "r"), int(2)).unwrap();
-    assert_ne!(first.etag(), second.etag());
-    fixture.advance(Duration::from_millis(800));
-    for how in [How::Replace, How::Merge] {
-        let refused = fixture.write("tab", with(how, tag_of(&first)), ("p", "r"), int(3));
-        assert!(matches!(denied(refused), TableDenial::UpdateConditionNotSatisfied(_)));
-    }
-    let stale = rules::EntityChange::Delete(tag_of(&first));
-    let refused = fixture.write("tab", stale, ("p", "r"), Properties::default());
-    assert!(matches!(denied(refused), TableDenial::UpdateConditionNotSatisfied(_)));
-    let entity = fixture.get("tab", ("p", "r")).unwrap();
-    assert_eq!(entity.to_properties(), int(2));
-    assert_eq!(Some(etag(entity.timestamp())), second.etag());
-}
-
-#[test]
 fn a_refused_condition_names_the_last_writer() {
     let mut fixture = Fixture::with_table("tab");
     let first = fixture.insert("tab", ("p", "r"), 1).unwrap();
@@ -51,14 +31,6 @@ fn a_refused_condition_names_the_last_writer() {
 }
 
 #[test]
-fn a_write_without_a_change_has_a_new_etag_t14() {
-    let fixture = Fixture::with_table("tab");
-    let first = fixture.insert("tab", ("p", "r"), 1).unwrap();
-    let again = fixture.write("tab", with(How::Replace, IfMatch::Any), ("p", "r"), int(1)).unwrap();
-    assert!(again.ticks > first.ticks);
-}
-
-#[test]
 fn etags_rise_though_the_clock_is_set_back_and_over_restarts_t83() {
     let mut fixture = Fixture::with_table("tab");
     let mut last = fixture.insert("tab", ("p", "r"), 1).unwrap().ticks;
@@ -73,44 +45,6 @@ fn etags_rise_though_the_clock_is_set_back_and_over_restarts_t83() {
         last = ticks;
     }
     assert!(last.unwrap().0 - Ticks::of(START).0 < 100, "an orderly end leaves no gap");
-}
-
-#[test]
-fn upserts_insert_or_change_without_a_check_t9_t10() {
-    let fixture = Fixture::with_table("tab");
-    let pairs = |pairs: &[(&str, i32)]| {
-        let pairs = pairs.iter().map(|(name, n)| ((*name).to_owned(), Value::Int32(*n)));
-        Properties::new(pairs.collect())
-    };
-    for (how, expected) in
-        [(How::Replace, pairs(&[("b", 2)])), (How::Merge, pairs(&[("a", 1), ("b", 2)]))]
-    {
-        let row = format!("{how:?}");
-        let key = ("p", row.as_str());
-        fixture.write("tab", with(how, IfMatch::Absent), key, pairs(&[("a", 1)])).unwrap();
-        let second = with(how, IfMatch::Absent);
-        let written = fixture.write("tab", second, key, pairs(&[("b", 2)])).unwrap();
-        assert!(written.etag().is_some());
-        assert_eq!(fixture.get("tab", key).unwrap().to_properties(), expected);
-    }
-}
-
-#[test]
-fn a_missing_entity_is_told_before_a_stale_etag_t11() {
-    let fixture = Fixture::with_table("tab");
-    for condition in [IfMatch::Any, IfMatch::Is("W/\"x\"".into())] {
-        for change in [
-            with(How::Replace, condition.clone()),
-            with(How::Merge, condition.clone()),
-            rules::EntityChange::Delete(condition.clone()),
-        ] {
-            let refused = fixture.write("tab", change, ("p", "r"), Properties::default());
-            assert_eq!(denied(refused), TableDenial::ResourceNotFound);
-        }
-    }
-    let gone = rules::EntityChange::Delete(IfMatch::Absent);
-    let refused = fixture.write("tab", gone, ("p", "r"), Properties::default());
-    assert_eq!(denied(refused), TableDenial::MissingIfMatch);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Entity group transactions: all or nothing, with the index of what failed.
 
 use super::*;
-use crate::table::rules::TransactionDenial;
 
 fn op(change: rules::EntityChange, row: &str, number: i32) -> (TableName, Write) {
     let properties = match change {
@@ -13,13 +12,6 @@ fn op(change: rules::EntityChange, row: &str, number: i32) -> (TableName, Write)
 
 fn transact(fixture: &Fixture, writes: Vec<(TableName, Write)>) -> TableResult<Vec<WrittenEntity>> {
     fixture.wait(fixture.service().transact(&fixture.context(), writes))
-}
-
-fn fault<T: std::fmt::Debug>(result: TableResult<T>) -> (usize, TableDenial) {
-    match result {
-        Err(TableError::Fault(TransactionDenial { index, denial })) => (index, denial),
-        other => panic!("no fault: {other:?}"),
-    }
 }
 
 #[test]
@@ -47,58 +39,6 @@ fn all_kinds_of_writes_stand_together_t62() {
     let changes = fixture.service().changes(|change| change.by.operation.contains("transaction"));
     assert_eq!(changes.len(), 6);
     assert_eq!(changes[0].by.operation, "Insert Or Merge Entity in a transaction");
-}
-
-#[test]
-fn the_operation_that_fails_is_told_and_nothing_is_applied_t63_t64() {
-    let fixture = Fixture::with_table("tab");
-    let old = fixture.insert("tab", ("p", "x"), 0).unwrap();
-    fixture.write("tab", with(How::Merge, IfMatch::Any), ("p", "x"), int(5)).unwrap();
-    let before = fixture.get("tab", ("p", "x")).unwrap();
-    let inserts = || (0..3).map(|n| op(rules::EntityChange::Insert, &n.to_string(), n)).collect();
-    for (last, expected) in [
-        (op(with(How::Replace, IfMatch::Any), "none", 1), TableDenial::ResourceNotFound),
-        (op(rules::EntityChange::Delete(IfMatch::Absent), "x", 1), TableDenial::MissingIfMatch),
-    ] {
-        let mut writes: Vec<_> = inserts();
-        writes.push(last);
-        assert_eq!(fault(transact(&fixture, writes)), (3, expected));
-    }
-    let mut writes: Vec<_> = inserts();
-    writes.push(op(rules::EntityChange::Insert, "x", 1));
-    let (index, denial) = fault(transact(&fixture, writes));
-    assert!(matches!(denial, TableDenial::EntityAlreadyExists(Some(_))));
-    assert_eq!(index, 3);
-    let mut writes: Vec<_> = inserts();
-    writes.push(op(with(How::Replace, tag_of(&old)), "x", 1));
-    let (index, denial) = fault(transact(&fixture, writes));
-    assert!(matches!(denial, TableDenial::UpdateConditionNotSatisfied(Some(_))));
-    assert_eq!(index, 3);
-    assert_eq!(fixture.found("tab", "true"), ["p/x"]);
-    assert_eq!(fixture.get("tab", ("p", "x")).unwrap(), before);
-}
-
-#[test]
-fn faults_of_form_are_told_first_t65_t66_t67() {
-    let fixture = Fixture::with_table("tab");
-    let insert = |row: &str| op(rules::EntityChange::Insert, row, 1);
-    let many = (0..101).map(|n| insert(&n.to_string())).collect();
-    assert_eq!(fault(transact(&fixture, many)).0, 99);
-    let twice = vec![insert("a"), insert("a")];
-    assert_eq!(fault(transact(&fixture, twice)), (1, TableDenial::InvalidDuplicateRow));
-    let mut across = vec![insert("a"), insert("b")];
-    across[1].1.key.partition = "q".into();
-    let expected = (1, TableDenial::CommandsInBatchActOnDifferentPartitions);
-    assert_eq!(fault(transact(&fixture, across)), expected);
-    let mut unknown = vec![insert("a")];
-    unknown[0].0 = name("unknown");
-    assert_eq!(fault(transact(&fixture, unknown)), (0, TableDenial::TableNotFound));
-    let mut bad_key = vec![insert("a"), insert("b/c")];
-    let (index, denial) = fault(transact(&fixture, bad_key.clone()));
-    assert!(matches!(denial, TableDenial::KeyOutOfRange(..)) && index == 1);
-    bad_key.truncate(0);
-    assert_eq!(transact(&fixture, bad_key), Ok(Vec::new()));
-    assert_eq!(fixture.found("tab", "true"), [""; 0]);
 }
 
 #[test]
