@@ -5,7 +5,6 @@
 //! long a hold of the API lasts is decided in [`super::holds`].
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -19,10 +18,6 @@ use crate::rules::{Client, Context, Owner};
 
 /// The most byte ranges that one hold locks.
 pub const LOCKS_MAX: usize = 1024;
-
-/// How long an open waits for a handle whose descriptor was closed and whose release is on its
-/// way: the kernel tells of a close a little late.
-const RELEASE_WAIT: Duration = Duration::from_millis(100);
 
 /// A hold as it is asked for: the file, and how it is opened.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -280,7 +275,7 @@ impl Hold {
         locks: &[(ByteRange, LockKind)],
     ) -> Result<Self, HoldError> {
         let cx = Context::local(share.now(), owner, "hold");
-        let opened = share.open_waiting(&cx, path, request, RELEASE_WAIT)?;
+        let opened = share.open_waiting(&cx, path, request)?;
         // Closes the open if a lock is refused.
         let held = Self { share, handle: opened.handle, path: opened.path };
         if !locks.is_empty() {

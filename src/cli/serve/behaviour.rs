@@ -78,9 +78,8 @@ pub struct Behaviour {
 
     /// Threads that serve each mount
     ///
-    /// With one thread, a close is handled before the call that follows it. More threads help
-    /// where reads and writes go through latchfs.
-    #[arg(long, value_name = "N", default_value_t = 1, env = "LATCHFS_WORKERS")]
+    /// A thread that waits for the disk serves nobody else meanwhile.
+    #[arg(long, value_name = "N", default_value_t = 8, env = "LATCHFS_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64), hide_short_help = true)]
     pub workers: u16,
 }

@@ -14,9 +14,8 @@ use super::open_files::OpenDescriptor;
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use super::{SpaceSource, data, privileges};
-use crate::file::rules::{Access, Denial, ShareMode, SharePath};
-use crate::file::service::{FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
-use crate::sync::front_end;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::service::{Attempt, FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.
 const HIDDEN: &str = crate::file::service::Records::XATTR;
@@ -25,9 +24,9 @@ const HIDDEN: &str = crate::file::service::Records::XATTR;
 pub fn get(state: &Arc<State>, node: u64, reply: ReplyAttr) {
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
-        move |last| {
-            let path = asked.nodes.path(node);
-            let waits = !last && path.is_some_and(|path| asked.share().is_on_its_way_out(&path));
+        move |attempt| {
+            let goes = |path: SharePath| asked.share().is_on_its_way_out(&path);
+            let waits = attempt == Attempt::Repeatable && asked.nodes.path(node).is_some_and(goes);
             (!waits).then(|| stat_of(&asked, node))
         },
         move |seen| answer(&again, node, seen, reply),
@@ -62,9 +61,8 @@ fn stat_of(state: &State, node: u64) -> Result<Stat, Errno> {
             Ok(_) => Errno::ESTALE, // Another file stands there now.
             Err(error) => errno(&error),
         };
-        // The name may have been taken away just now, from under an open.
-        let held = state.open_descriptor(node).ok_or(seen)?;
-        return Stat::of(&held).map_err(|error| errno(&error.into()));
+        // The name may have been moved or taken away just now, from under an open.
+        return state.stat_open(node).ok_or(seen)?.map_err(|error| errno(&error));
     }
     match state.stat_open(node) {
         Some(stat) => stat.map_err(|error| errno(&error)),
@@ -74,12 +72,9 @@ fn stat_of(state: &State, node: u64) -> Result<Stat, Errno> {
     }
 }
 
-/// Where the file of a node is now.
+/// Where the file of a node is now. The name of an open is right also while the node is moved.
 fn path_of(state: &State, node: u64) -> Result<SharePath, Errno> {
-    match state.nodes.path(node) {
-        Some(path) => Ok(path),
-        None => state.path_open(node).ok_or(Errno::ESTALE),
-    }
+    state.path_open(node).or_else(|| state.nodes.path(node)).ok_or(Errno::ESTALE)
 }
 
 /// The attributes that a `setattr` request changes.
@@ -104,17 +99,11 @@ pub fn set(
 ) {
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
-        move |last| {
-            let waits = |refused: &FileError| {
-                let (FileError::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
-                    return false;
-                };
-                asked.share().only_flushed_in_the_way(&path, denial, Access::W, ShareMode::RWD)
-            };
+        move |attempt| {
             if let Some(size) = changes.size
-                && let Err(refused) = resize(&asked, caller, (node, fh), size)
+                && let Err(refused) = resize(&asked, attempt, caller, (node, fh), size)?
             {
-                return (last || !waits(&refused)).then(|| Err(errno(&refused)));
+                return Some(Err(errno(&refused)));
             }
             // The change is made. A look that fails is repeated, so that a failure that passes
             // does not tell the program that nothing happened.
@@ -138,10 +127,6 @@ fn change(state: &State, caller: Requester, node: u64, changes: &Changes) -> Res
         return Ok(());
     }
     let fd = descriptor(state, node)?;
-    // Not half of it twice: what comes after it does not give up.
-    if !front_end::begin_change() {
-        return Err(Errno::EAGAIN);
-    }
     if caller.uid != 0 && changes_owner {
         privileges::strip(&fd).map_err(Errno::from)?;
     }
@@ -158,26 +143,27 @@ fn change(state: &State, caller: Requester, node: u64, changes: &Changes) -> Res
 /// rule refuses the new size any more, and before the first byte can change.
 fn resize(
     state: &State,
+    attempt: Attempt,
     caller: Requester,
     (node, fh): (u64, Option<u64>),
     size: u64,
-) -> Result<(), FileError> {
+) -> Option<Result<(), FileError>> {
     let strip = |fd: &OwnedFd| {
         if caller.uid == 0 { Ok(()) } else { privileges::strip_to_resize(fd) }
     };
     let share = state.share();
     if let Some(file) = fh.and_then(|fh| state.files.get(fh)) {
         if let Some(fd) = &file.fd {
-            return share.set_size_through_after(&file.handle, fd, size, &strip);
+            return Some(share.set_size_through_after(&file.handle, fd, size, &strip));
         }
         if let Some(fd) = share.nameless(file.handle.file()) {
-            return share.set_size_through_after(&file.handle, &fd, size, &strip);
+            return Some(share.set_size_through_after(&file.handle, &fd, size, &strip));
         }
-        return share.set_size_after(&file.handle, size, &strip);
+        return Some(share.set_size_after(&file.handle, size, &strip));
     }
-    let path = path_of(state, node).map_err(|_| Denial::NotFound)?;
+    let Ok(path) = path_of(state, node) else { return Some(Err(Denial::NotFound.into())) };
     let cx = state.context(caller.pid, "truncate");
-    share.truncate(&cx, &path, size, &strip)
+    share.mount_truncate(attempt, &cx, &path, size, &strip)
 }
 
 fn change_inode(fd: &Descriptor, changes: &Changes) -> rustix::io::Result<()> {
@@ -272,16 +258,15 @@ pub fn get_xattr(state: &Arc<State>, node: u64, name: &str, size: u32, reply: Re
     if name == HIDDEN {
         return reply.error(Errno::NO_XATTR);
     }
-    let (asked, name) = (Arc::clone(state), name.to_owned());
-    let get = move || {
+    let get = || {
         let mut value = vec![0; size as usize];
-        let got = on_file(&asked, node, |file| match size {
-            0 => rustix::fs::getxattr_query(file, &name),
-            _ => rustix::fs::getxattr(file, &name, &mut value[..]),
+        let got = on_file(state, node, |file| match size {
+            0 => rustix::fs::getxattr_query(file, name),
+            _ => rustix::fs::getxattr(file, name, &mut value[..]),
         });
         got.map(|length| (length, value))
     };
-    state.park.answer(get, move |got| answer_xattr(got, size, reply));
+    state.park.answer(get, |got| answer_xattr(got, size, reply));
 }
 
 fn answer_xattr(got: XattrAnswer, size: u32, reply: ReplyXattr) {
@@ -307,10 +292,8 @@ pub fn set_xattr(
         return reply.error(Errno::EPERM);
     }
     let flags = XattrFlags::from_bits_truncate(flags.cast_unsigned());
-    let (asked, name, value) = (Arc::clone(state), name.to_owned(), value.to_owned());
-    let set =
-        move || on_file(&asked, node, |file| rustix::fs::setxattr(file, &name, &value, flags));
-    state.park.answer(set, move |done| data::answer(done, reply));
+    let set = || on_file(state, node, |file| rustix::fs::setxattr(file, name, value, flags));
+    state.park.answer(set, |done| data::answer(done, reply));
 }
 
 /// `removexattr(2)`.
@@ -321,16 +304,14 @@ pub fn remove_xattr(state: &Arc<State>, node: u64, name: &str, reply: ReplyEmpty
     if name == HIDDEN {
         return reply.error(Errno::NO_XATTR);
     }
-    let (asked, name) = (Arc::clone(state), name.to_owned());
-    let remove = move || on_file(&asked, node, |file| rustix::fs::removexattr(file, &name));
-    state.park.answer(remove, move |done| data::answer(done, reply));
+    let remove = || on_file(state, node, |file| rustix::fs::removexattr(file, name));
+    state.park.answer(remove, |done| data::answer(done, reply));
 }
 
 /// `listxattr(2)`, without the attribute of latchfs.
 pub fn list_xattr(state: &Arc<State>, node: u64, size: u32, reply: ReplyXattr) {
-    let asked = Arc::clone(state);
-    let list = move || {
-        let names = on_file(&asked, node, |file| {
+    let list = || {
+        let names = on_file(state, node, |file| {
             let mut names = vec![0_u8; TYPICAL_NAMES];
             let mut listed = rustix::fs::listxattr(file, &mut names[..]);
             if listed == Err(rustix::io::Errno::RANGE) {
@@ -351,7 +332,7 @@ pub fn list_xattr(state: &Arc<State>, node: u64, size: u32, reply: ReplyXattr) {
         }
         Ok((shown.len(), shown))
     };
-    state.park.answer(list, move |listed| answer_xattr(listed, size, reply));
+    state.park.answer(list, |listed| answer_xattr(listed, size, reply));
 }
 
 /// `statfs(2)`: the share's quota and use.
@@ -373,7 +354,6 @@ pub fn statfs(state: &State, reply: ReplyStatfs) {
 pub fn sync_dir(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
     let sync = move |state: &Arc<State>| {
         let dir = state.dirs.get(fh).ok_or(Errno::EIO)?;
-        front_end::assert_may_block("the flush of a directory");
         rustix::fs::fsync(&dir.dir).map_err(of_system)
     };
     data::on_pool(state, sync, |done| data::answer(done, reply));
@@ -382,11 +362,10 @@ pub fn sync_dir(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
 /// `access(2)` where the kernel does not check permission bits. Only the server's own user reaches
 /// the mount then, and has the server's rights; execution still needs an execute bit.
 pub fn access(state: &Arc<State>, node: u64, mask: AccessFlags, reply: ReplyEmpty) {
-    let asked = Arc::clone(state);
-    let check = move || {
-        let stat = stat_of(&asked, node)?;
+    let check = || {
+        let stat = stat_of(state, node)?;
         let executes = mask.contains(AccessFlags::X_OK) && stat.kind == FileKind::File;
         if executes && stat.mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(()) }
     };
-    state.park.answer(check, move |done| data::answer(done, reply));
+    state.park.answer(check, |done| data::answer(done, reply));
 }

@@ -13,13 +13,10 @@ use super::errno::{errno, of_system};
 use super::gates_and_faults::{self, MountCall};
 use super::open_files::OpenFile;
 use super::opens::open_for;
-use super::pool::Turn;
 use super::state::State;
-use crate::file::rules::SharePath;
 use crate::file::rules::file_ranges::RangeUse;
 use crate::file::rules::ranges::{ByteRange, LockOwner};
-use crate::file::service::{FileError, Stat, StoreError, read_at, read_bytes_now, write_at};
-use crate::sync::front_end;
+use crate::file::service::{Attempt, FileError, Stat, StoreError, read_at, write_at};
 
 pub type Done<T> = Result<T, Errno>;
 
@@ -75,58 +72,62 @@ fn on_file<T>(
     call(descriptor.fd()).map_err(of_system)
 }
 
-/// Under mandatory locks, refuses a range that another owner has locked.
+/// Under mandatory locks, refuses a range that another owner has locked. `None` if the lock goes
+/// with a release that is on its way.
 fn check_range(
     state: &State,
+    attempt: Attempt,
     file: &OpenFile,
     (offset, length): (u64, usize),
-    lock_owner: Option<u64>,
-    using: RangeUse,
-) -> Done<()> {
+    (lock_owner, using): (Option<u64>, RangeUse),
+) -> Option<Done<()>> {
     if !state.options.mandatory_locks {
-        return Ok(());
+        return Some(Ok(()));
     }
-    let range = ByteRange::new(offset, length as u64).map_err(|_| Errno::EINVAL)?;
-    let by = lock_owner.map(LockOwner::Posix);
-    state.share().check_range(&file.handle, range, by, using).map_err(|error| errno(&error))
+    let Ok(range) = ByteRange::new(offset, length as u64) else {
+        return Some(Err(Errno::EINVAL));
+    };
+    let by = (range, lock_owner.map(LockOwner::Posix));
+    let checked = state.share().mount_check_range(attempt, &file.handle, by, using)?;
+    Some(checked.map_err(|error| errno(&error)))
 }
 
 /// `read(2)`.
 pub fn read(
     state: &Arc<State>,
     fh: u64,
-    (offset, size): (u64, u32),
+    range: (u64, u32),
     lock_owner: Option<u64>,
     reply: ReplyData,
 ) {
     let asked = Arc::clone(state);
-    let read = move || {
-        let file = file(&asked, fh)?;
-        check_range(&asked, &file, (offset, size as usize), lock_owner, RangeUse::Read)?;
-        let descriptor = Descriptor::of(&asked, file)?;
-        read_bytes(descriptor.fd(), offset, size as usize)
-    };
-    state.park.answer(read, move |done: Done<Vec<u8>>| match done {
+    let read = move |attempt| read_now(&asked, attempt, fh, range, lock_owner);
+    state.park.until(read, move |done| match done {
         Ok(bytes) => reply.data(&bytes),
         Err(errno) => reply.error(errno),
     });
 }
 
-/// Reads up to `length` bytes: in non-blocking mode those that are in memory, or none.
-fn read_bytes(fd: &OwnedFd, offset: u64, length: usize) -> Done<Vec<u8>> {
-    if front_end::is_non_blocking()
-        && let Some(bytes) = read_bytes_now(fd, offset, length).map_err(store_errno)?
-    {
-        return Ok(bytes);
-    }
-    if front_end::gives_up() {
-        return Err(Errno::EAGAIN); // It is done again where it may wait.
-    }
-    front_end::assert_may_block("a read");
-    let mut bytes = vec![0; length];
-    let got = read_at(fd, &mut bytes, offset).map_err(store_errno)?;
-    bytes.truncate(got);
-    Ok(bytes)
+fn read_now(
+    state: &State,
+    attempt: Attempt,
+    fh: u64,
+    (offset, size): (u64, u32),
+    lock_owner: Option<u64>,
+) -> Option<Done<Vec<u8>>> {
+    let file = match file(state, fh) {
+        Ok(file) => file,
+        Err(errno) => return Some(Err(errno)),
+    };
+    let by = (lock_owner, RangeUse::Read);
+    let checked = check_range(state, attempt, &file, (offset, size as usize), by)?;
+    Some(checked.and_then(|()| {
+        let descriptor = Descriptor::of(state, file)?;
+        let mut bytes = vec![0; size as usize];
+        let got = read_at(descriptor.fd(), &mut bytes, offset).map_err(store_errno)?;
+        bytes.truncate(got);
+        Ok(bytes)
+    }))
 }
 
 /// `write(2)`: at an offset, or at the current end of the file. The end that the kernel knows may
@@ -144,97 +145,69 @@ pub fn write(
         Ok(()) => reply.written(length),
         Err(errno) => reply.error(errno),
     };
-    if gates_and_faults::are_set(state) {
-        return write_controlled(state, caller, fh, (offset, bytes), lock_owner, answer);
+    if !gates_and_faults::are_set(state) {
+        return write_or_wait(state, fh, (offset, bytes), lock_owner, answer);
     }
-    let mut done = 0;
-    // The count of writes may be kept in a file that is flushed.
-    let waits = state.waits_to_write() || state.share().has_coarse_times();
-    if let Some(offset) = offset.filter(|_| !waits) {
-        let write = || write_at_once(state, fh, (offset, bytes), lock_owner);
-        match front_end::without_waiting(write) {
-            Some(Ok(written)) if written == bytes.len() => return answer(Ok(())),
-            Some(Ok(written)) => done = written,
-            Some(Err(errno)) => return answer(Err(errno)),
-            None => {}
-        }
-    }
-    let (offset, bytes) = (offset.map(|offset| offset + done as u64), bytes[done..].to_vec());
-    on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
+    let path = file(state, fh)
+        .and_then(|file| state.share().path_of(&file.handle).map_err(|error| errno(&error)));
+    let path = match path {
+        Ok(path) => path,
+        Err(errno) => return answer(Err(errno)),
+    };
+    let bytes = bytes.to_vec();
+    gates_and_faults::arrive(state, MountCall::Write, caller, &path, move |state, met| match met {
+        Ok(()) => write_or_wait(state, fh, (offset, &bytes), lock_owner, answer),
+        Err(errno) => answer(Err(errno)),
+    });
 }
 
-/// Writes as many of the bytes as can be written without waiting for the disk. Not for appending,
-/// which is done in one call, so that no other's bytes come between.
-fn write_at_once(
-    state: &State,
-    fh: u64,
-    (offset, bytes): (u64, &[u8]),
-    lock_owner: Option<u64>,
-) -> Done<usize> {
-    let file = file(state, fh)?;
-    let descriptor = Descriptor::of(state, Arc::clone(&file))?;
-    check_range(state, &file, (offset, bytes.len()), lock_owner, RangeUse::Write)?;
-    if !front_end::begin_change() {
-        return Err(Errno::EAGAIN); // It is done again where it may wait.
-    }
-    let slices = [std::io::IoSlice::new(bytes)];
-    match rustix::io::pwritev2(descriptor.fd(), &slices, offset, ReadWriteFlags::NOWAIT) {
-        Ok(written) => Ok(written),
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
-            state.set_waits_to_write();
-            Ok(0)
-        }
-        // Whatever it is: the call that may wait meets it again.
-        Err(_) => Ok(0),
-    }
-}
-
-/// A write that may meet a fault, and wait for it.
-fn write_controlled(
+/// Writes, and copies the bytes only if the write waits for a release.
+fn write_or_wait(
     state: &Arc<State>,
-    caller: Requester,
     fh: u64,
     (offset, bytes): (Option<u64>, &[u8]),
     lock_owner: Option<u64>,
     answer: impl FnOnce(Done<()>) + Send + 'static,
 ) {
-    let (asked, again, bytes) = (Arc::clone(state), Arc::clone(state), bytes.to_vec());
-    let path = move || {
-        let file = file(&asked, fh)?;
-        asked.share().path_of(&file.handle).map_err(|error| errno(&error))
-    };
-    let write = move |state: &Arc<State>, met: Done<()>| {
-        if let Err(errno) = met {
-            return answer(Err(errno));
-        }
-        on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
-    };
-    state.park.answer(path, move |path: Done<SharePath>| match path {
-        Ok(path) => gates_and_faults::arrive(&again, MountCall::Write, caller, &path, write),
-        Err(errno) => write(&again, Err(errno)),
-    });
+    let nudges = state.park.nudges();
+    let done = write_now(state, Attempt::Repeatable, fh, (offset, bytes), lock_owner);
+    if let Some(done) = done {
+        return answer(done);
+    }
+    let (asked, bytes) = (Arc::clone(state), bytes.to_vec());
+    let write = move |attempt| write_now(&asked, attempt, fh, (offset, &bytes), lock_owner);
+    state.park.later(nudges, write, answer);
 }
 
 fn write_now(
     state: &State,
+    attempt: Attempt,
     fh: u64,
     (offset, bytes): (Option<u64>, &[u8]),
     lock_owner: Option<u64>,
-) -> Done<()> {
-    let file = file(state, fh)?;
-    let descriptor = Descriptor::of(state, Arc::clone(&file))?;
-    let end = || Stat::of(descriptor.fd()).map(|stat| stat.size).map_err(store_errno);
-    let at = offset.map_or_else(end, Ok)?;
-    check_range(state, &file, (at, bytes.len()), lock_owner, RangeUse::Write)?;
-    if state.share().has_coarse_times() {
-        let counted = state.share().count_write(&file.handle, descriptor.fd());
-        counted.map_err(|error| errno(&error))?;
-    }
-    front_end::assert_may_block("a write");
-    match offset {
-        Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
-        None => append(descriptor.fd(), bytes).map_err(Errno::from),
-    }
+) -> Option<Done<()>> {
+    let opened = file(state, fh).and_then(|file| {
+        let descriptor = Descriptor::of(state, Arc::clone(&file))?;
+        let end = || Stat::of(descriptor.fd()).map(|stat| stat.size).map_err(store_errno);
+        let at = offset.map_or_else(end, Ok)?;
+        Ok((file, descriptor, at))
+    });
+    let (file, descriptor, at) = match opened {
+        Ok(opened) => opened,
+        Err(errno) => return Some(Err(errno)),
+    };
+    let by = (lock_owner, RangeUse::Write);
+    let checked = check_range(state, attempt, &file, (at, bytes.len()), by)?;
+    Some(checked.and_then(|()| {
+        if state.share().has_coarse_times() {
+            let counted = state.share().count_write(&file.handle, descriptor.fd());
+            counted.map_err(|error| errno(&error))?;
+        }
+        match offset {
+            Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
+            None => append(descriptor.fd(), bytes).map_err(Errno::from),
+        }
+    }))
 }
 
 /// Appends all bytes; the system call finds the end of the file itself.
@@ -252,17 +225,14 @@ fn append(fd: &OwnedFd, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs `call`, which may wait for the disk, on a thread of the pool.
+/// Runs `call`, which takes long by its kind, on a thread of the pool.
 pub fn on_pool<T>(
     state: &Arc<State>,
     call: impl FnOnce(&Arc<State>) -> Done<T> + Send + 'static,
     answer: impl FnOnce(Done<T>) + Send + 'static,
 ) {
     let on = Arc::clone(state);
-    state.park.pool.submit(move |turn| match turn {
-        Turn::Run => answer(call(&on)),
-        Turn::Refused => answer(Err(Errno::EINTR)),
-    });
+    state.pool.run(move || answer(call(&on)));
 }
 
 /// Answers a call that returns success or an errno.
@@ -275,9 +245,9 @@ pub fn answer(done: Done<()>, reply: ReplyEmpty) {
 
 /// `fsync(2)` and `fdatasync(2)`.
 pub fn sync(state: &Arc<State>, fh: u64, data_only: bool, reply: ReplyEmpty) {
-    let flush = move |fd: &OwnedFd| {
-        front_end::assert_may_block("a flush");
-        if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
+    let flush = move |fd: &OwnedFd| match data_only {
+        true => rustix::fs::fdatasync(fd),
+        false => rustix::fs::fsync(fd),
     };
     on_pool(state, move |state| on_file(state, fh, flush), |done| answer(done, reply));
 }
@@ -291,10 +261,7 @@ pub fn allocate(
     reply: ReplyEmpty,
 ) {
     let flags = FallocateFlags::from_bits_retain(mode.cast_unsigned());
-    let reserve = move |fd: &OwnedFd| {
-        front_end::assert_may_block("an allocation");
-        rustix::fs::fallocate(fd, flags, offset, length)
-    };
+    let reserve = move |fd: &OwnedFd| rustix::fs::fallocate(fd, flags, offset, length);
     on_pool(state, move |state| on_file(state, fh, reserve), |done| answer(done, reply));
 }
 
@@ -306,12 +273,10 @@ pub fn seek(state: &Arc<State>, fh: u64, offset: i64, whence: i32, reply: ReplyL
         libc::SEEK_HOLE => SeekFrom::Hole(from),
         _ => return reply.error(Errno::EINVAL),
     };
-    let asked = Arc::clone(state);
-    let seek = move || on_file(&asked, fh, |fd| rustix::fs::seek(fd, to));
-    state.park.answer(seek, move |at| match at {
+    match on_file(state, fh, |fd| rustix::fs::seek(fd, to)) {
         Ok(at) => reply.offset(i64::try_from(at).unwrap_or(i64::MAX)),
         Err(errno) => reply.error(errno),
-    });
+    }
 }
 
 /// `copy_file_range(2)` between two files of the mount: at most [`COPY_MAX`] bytes, after which
@@ -326,7 +291,6 @@ pub fn copy(
     let copy = move |state: &Arc<State>| {
         let source = Descriptor::of(state, file(state, from)?)?;
         on_file(state, to, |target| {
-            front_end::assert_may_block("a copy");
             let length = usize::try_from(length).unwrap_or(usize::MAX).min(COPY_MAX);
             let (from_at, to_at) = (Some(&mut from_at), Some(&mut to_at));
             rustix::fs::copy_file_range(source.fd(), from_at, target, to_at, length)

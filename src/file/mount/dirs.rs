@@ -11,12 +11,12 @@ use super::attr::{NO_TTL, entry_kind};
 use super::driver::Requester;
 use super::errno::errno;
 use super::open_files::{NumberedOpen as _, OpenDir};
-use super::opens::{self, end, end_released};
+use super::opens::{end, ttl_since};
 use super::state::State;
 use crate::file::rules::create::{OpenRequest, Options};
 use crate::file::rules::{Access, Denial, ShareMode};
 use crate::file::service::{
-    FileError, ListedName, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError,
+    Attempt, FileError, ListedName, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError,
 };
 
 /// The handle number of a removed directory that a program opens again through a descriptor. The
@@ -26,49 +26,47 @@ const REMOVED: u64 = u64::MAX;
 /// `opendir(3)`: an open with R that shares everything. The kernel sends no flush for
 /// directories, so the handle counts as one whose release is on its way from the start.
 pub fn open(state: &Arc<State>, caller: Requester, node: u64, reply: ReplyOpen) {
-    let Some(path) = state.nodes.path(node) else {
-        if state.is_open(node) {
-            return reply.opened(FileHandle(REMOVED), FopenFlags::empty());
-        }
-        return reply.error(Errno::ESTALE);
-    };
+    if state.nodes.path(node).is_none() && state.is_open(node) {
+        return reply.opened(FileHandle(REMOVED), FopenFlags::empty());
+    }
     let request = OpenRequest {
         options: Options { directory: true, ..Options::default() },
         ..OpenRequest::plain(Access::R, ShareMode::RWD)
     };
-    let (asked, again) = (Arc::clone(state), Arc::clone(state));
-    let open = move || {
+    let open = || {
+        let path = state.nodes.path(node).ok_or(Errno::ESTALE)?;
         let posix = PosixOpen { without_flush: true, ..PosixOpen::default() };
-        let cx = asked.context(caller.pid, "opendir");
-        let handle = asked.share().open_posix(&cx, &path, &request, posix)?.handle;
-        match asked.share().backing_of(&handle, OpenFor::Read) {
+        let cx = state.context(caller.pid, "opendir");
+        let opened = state.share().open_posix(&cx, &path, &request, posix);
+        let handle = opened.map_err(|error| errno(&error))?.handle;
+        match state.share().backing_of(&handle, OpenFor::Read) {
             Ok(fd) => {
                 let (dir, entries) = (OpenDirectory::new(fd), Mutex::default());
                 Ok(OpenDir { handle, dir, entries })
             }
             Err(error) => {
-                end(&asked, &handle);
-                Err(error)
+                end(state, &handle);
+                Err(errno(&error))
             }
         }
     };
-    state.park.answer(open, move |opened: Result<OpenDir, FileError>| match opened.map(Arc::new) {
-        Ok(dir) if again.dirs.keep(&dir) => reply.opened(dir.number(), FopenFlags::empty()),
+    state.park.answer(open, |opened: Result<OpenDir, Errno>| match opened.map(Arc::new) {
+        Ok(dir) if state.dirs.keep(&dir) => reply.opened(dir.number(), FopenFlags::empty()),
         // The mount is gone: no release will come for it.
         Ok(dir) => {
-            end(&again, &dir.handle);
+            end(state, &dir.handle);
             reply.error(Errno::ENOTCONN);
         }
-        Err(error) => reply.error(errno(&error)),
+        Err(errno) => reply.error(errno),
     });
 }
 
 /// `closedir(3)`.
 pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
-    match state.dirs.take(fh) {
-        Some(dir) => end_released(state, dir, reply),
-        None => reply.ok(),
+    if let Some(dir) = state.dirs.take(fh) {
+        end(state, &dir.handle);
     }
+    reply.ok();
 }
 
 /// A directory and its entries as they were when it was read from the start. Offsets count into the
@@ -85,7 +83,7 @@ fn read_from(
 ) {
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
-        move |last| {
+        move |attempt| {
             let Some(dir) = asked.dirs.get(fh) else {
                 return Some(Err(Denial::HandleClosed.into()));
             };
@@ -93,7 +91,8 @@ fn read_from(
                 Ok(path) => path,
                 Err(error) => return Some(Err(error)),
             };
-            if !last && offset == 0 && asked.share().loses_names_soon(&path) {
+            let may_wait = attempt == Attempt::Repeatable && offset == 0;
+            if may_wait && asked.share().loses_names_soon(&path) {
                 return None;
             }
             Some(entries(&asked, &dir, offset).map(|entries| (dir, entries)))
@@ -165,6 +164,7 @@ fn answer_plus(
         Ok(own) => own,
         Err(error) => return reply.error(errno(&error.into())),
     };
+    let changes = state.share().name_changes();
     let mut at = offset;
     while let Some(dot) = usize::try_from(at).ok().and_then(|at| DOTS.get(at)) {
         let attr = state.attr(node, &own);
@@ -184,7 +184,7 @@ fn answer_plus(
             Err(_) => continue,
         };
         let (id, generation) = state.enter(node, &entry.name, &stat);
-        let ttl = ttl.unwrap_or_else(|| opens::ttl(state, id, &stat));
+        let ttl = ttl.unwrap_or_else(|| ttl_since(state, id, &stat, changes));
         if reply.add(
             INodeNo(id),
             at,

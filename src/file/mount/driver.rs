@@ -18,7 +18,6 @@ use fuser::{
 use super::session::may_administer;
 use super::state::{DataPath, State};
 use super::{attrs, data, dirs, ioctl, locks, names, opens};
-use crate::sync::front_end;
 
 /// The caller of a request. `pid` is the calling *thread*, as the kernel names it.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +61,7 @@ impl Driver {
         Self(state)
     }
 
-    /// The mount's state, for a request. Marks the calling thread as a front end that must not
-    /// wait.
     fn state(&self) -> &Arc<State> {
-        front_end::mark("FUSE worker");
         &self.0
     }
 
@@ -105,7 +101,7 @@ impl Filesystem for Driver {
 
     fn destroy(&mut self) {
         self.0.park.stop();
-        self.0.park.pool.stop();
+        self.0.pool.stop();
         opens::end_all(&self.0);
         self.0.end();
     }

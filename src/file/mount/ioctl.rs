@@ -39,28 +39,27 @@ pub fn ioctl(
         SET_DELETE => {
             let Some(delete @ (0 | 1)) = argument() else { return reply.error(Errno::EINVAL) };
             let asked = Arc::clone(state);
-            let mark = move || {
-                let path = asked.share().path_of(&file.handle)?;
+            let mark = move |attempt| {
                 let cx = asked.context(caller.pid, "ioctl");
-                asked.share().set_disposition_of_file(&cx, &file.handle, delete == 1)?;
-                ask_again(&asked, &path);
-                Ok(Vec::new())
+                let marked = asked.share().mount_mark(attempt, &cx, &file.handle, delete == 1)?;
+                Some(marked.map(|path| {
+                    ask_again(&asked, &path);
+                    Vec::new()
+                }))
             };
-            state.park.answer(mark, |marked| answer(marked, reply));
+            state.park.until(mark, |marked| answer(marked, reply));
         }
         GET_HANDLE => {
-            let asked = Arc::clone(state);
-            let describe = move || {
-                let seen = asked.share().describe(&file.handle)?;
+            let described = state.share().describe(&file.handle).map(|seen| {
                 let info = HandleInfo {
                     handle: file.handle.id().0,
                     access: seen.access.bits().into(),
                     share: seen.share.bits().into(),
                     delete_pending: seen.delete_pending,
                 };
-                Ok(info.to_bytes().to_vec())
-            };
-            state.park.answer(describe, |described| answer(described, reply));
+                info.to_bytes().to_vec()
+            });
+            answer(described, reply);
         }
         _ => reply.error(Errno::ENOTTY),
     }

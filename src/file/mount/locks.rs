@@ -11,7 +11,7 @@ use super::opens::set_share;
 use super::state::State;
 use crate::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use crate::file::rules::{Denial, ShareMode};
-use crate::file::service::{FileError, StoreError};
+use crate::file::service::{Attempt, FileError};
 
 const POISON: &str = "a share mode is only kept and taken";
 
@@ -49,8 +49,9 @@ pub fn get(state: &Arc<State>, fh: u64, wanted: Wanted, reply: ReplyLock) {
         return reply.error(Errno::EINVAL);
     };
     let asked = Arc::clone(state);
-    let test = move || asked.share().posix_test(&file.handle, wanted.owner, kind, range);
-    state.park.answer(test, move |found| match found {
+    let wanted = (wanted.owner, kind, range);
+    let test = move |attempt| asked.share().mount_test_lock(attempt, &file.handle, wanted);
+    state.park.until(test, move |found| match found {
         Ok(None) => reply.locked(0, 0, libc::F_UNLCK, 0),
         Ok(Some(lock)) => {
             let (start, end) = lock.range.to_posix();
@@ -75,15 +76,11 @@ pub fn set(
     };
     let flocks = state.options.flock_as_share_mode && is_flock(wanted);
     let Some(kind) = kind(wanted.kind) else {
-        let asked = Arc::clone(state);
-        let unlock = move || {
-            let unlocked = asked.share().posix_unlock(&file.handle, wanted.owner, range);
-            if flocks {
-                restore_share(&asked, caller, &file);
-            }
-            unlocked
-        };
-        return state.park.answer(unlock, |unlocked| answer(unlocked, reply));
+        let unlocked = state.share().posix_unlock(&file.handle, wanted.owner, range);
+        if flocks {
+            restore_share(state, caller, &file);
+        }
+        return answer(unlocked, reply);
     };
     let lock = RangeLock::posix(wanted.owner, file.handle.id(), kind, range, wanted.pid);
     if flocks {
@@ -135,9 +132,11 @@ fn take(
     // Answered by whichever comes first: the end of the wait, or right here.
     let reply = Arc::new(Mutex::new(Some(reply)));
     let (asked, later) = (Arc::clone(state), Arc::clone(&reply));
-    let take = move || {
+    let take = move |attempt| {
+        // A request that sleeps waits for the lock, not for the release alone.
+        let attempt = if sleeps { Attempt::Last } else { attempt };
         // Granted in most cases: then no waiter has to be watched.
-        match asked.share().posix_lock(&file.handle, lock) {
+        Some(match asked.share().mount_lock(attempt, &file.handle, lock)? {
             Ok(()) => Ok(Taken::Now),
             Err(FileError::Denied(Denial::LockNotGranted { .. })) if sleeps => {
                 wait(&asked, caller, &file, lock, &later)
@@ -148,9 +147,9 @@ fn take(
                 }
                 Err(refused)
             }
-        }
+        })
     };
-    state.park.answer(take, move |taken| match taken {
+    state.park.until(take, move |taken| match taken {
         Ok(Taken::Later) => {}
         Ok(Taken::Now) => answer_once(&reply, Ok(())),
         Err(error) => answer_once(&reply, Err(error)),
@@ -172,13 +171,9 @@ fn restore_share(state: &State, caller: Requester, file: &OpenFile) {
     let mut before_flock = file.before_flock.lock().expect(POISON);
     let Some(had) = *before_flock else { return };
     let cx = state.context(caller.pid, "flock");
-    match state.share().set_share_mode(&cx, &file.handle, had) {
-        // The request is done again where it may wait.
-        Err(FileError::Store(StoreError::WouldWait)) => return,
-        Err(error) => {
-            log::debug!("handle {} keeps the share mode of its flock: {error}", file.handle.id());
-        }
-        Ok(()) => {}
+    let restored = state.share().mount_set_share(Attempt::Last, &cx, &file.handle, had);
+    if let Some(Err(error)) = restored {
+        log::debug!("handle {} keeps the share mode of its flock: {error}", file.handle.id());
     }
     *before_flock = None;
 }

@@ -23,8 +23,8 @@
 //!   backings          the files that the kernel reads and writes itself
 //!   policy            the share mode of opens whose program does not name one
 //!   gates_and_faults  gates and faults, applied to calls on the mount
-//!   park              requests that wait
-//!   pool              threads on which a request may wait for the disk
+//!   park              requests that wait for another program
+//!   pool              threads for calls that take long by their kind
 //!   aside             a thread that may wait on the mount itself
 //!   notify            notices to the kernel's caches
 //!   watch             forced closes and changes made by other front ends
@@ -77,7 +77,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::file::rules::ShareMode;
-use crate::file::service::FileSystemSpace;
+use crate::file::service::{FileSystemSpace, NameRules};
 
 /// How an open file is unlinked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -87,6 +87,15 @@ pub enum UnlinkMode {
     Nt,
     /// Its name is free at once.
     Posix,
+}
+
+impl From<UnlinkMode> for NameRules {
+    fn from(mode: UnlinkMode) -> Self {
+        match mode {
+            UnlinkMode::Nt => Self::Nt,
+            UnlinkMode::Posix => Self::Posix,
+        }
+    }
 }
 
 /// Returns the size and use of the share for `statfs(2)`; `None` to show those of the disk.
@@ -131,6 +140,10 @@ impl fmt::Debug for OnEnd {
     }
 }
 
+/// The number of workers of a mount. On two cores an open and its close take half the time that
+/// they take with one worker.
+pub const WORKERS: usize = 8;
+
 /// How a mount behaves.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -151,8 +164,7 @@ pub struct MountOptions {
     pub passthrough: bool,
     /// For `statfs(2)`: the share's quota and use.
     pub space: Option<SpaceSource>,
-    /// Threads that read requests. The kernel queues the release of a descriptor before the call
-    /// that follows the close; one thread takes them in that order.
+    /// Threads that serve requests. Each may wait for the disk, and for locks of files and names.
     pub workers: usize,
     /// How an open file is unlinked.
     pub unlink: UnlinkMode,
@@ -184,7 +196,7 @@ impl Default for MountOptions {
             read_only: false,
             passthrough: true,
             space: None,
-            workers: 1,
+            workers: WORKERS,
             unlink: UnlinkMode::default(),
             uid: None,
             gid: None,

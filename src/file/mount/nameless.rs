@@ -31,13 +31,19 @@ pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
 
 /// Opens the file that has the node's last name now.
 fn open_other(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
-    let Some(path) = state.nodes.last_path(node) else { return reply.error(Errno::ESTALE) };
-    let mut ask = Ask::new(state, caller, path, flags);
-    ask.by_lost_name = true;
-    ask.cuts_only_for(state, node);
-    ask_for(state, ask, move |state, ask, opened| match opened {
-        Ok(opened) => answer_other(state, node, ask, opened, reply),
-        Err(refused) => reply.error(ask.errno(state, &refused)),
+    let ask = move |state: &State| {
+        let mut ask = Ask::new(state, caller, state.nodes.last_path(node)?, flags);
+        ask.posix.by_lost_name = true;
+        ask.cuts_only_for(state, node);
+        Some(ask)
+    };
+    ask_for(state, ask, move |state, opened| match opened.0 {
+        Some((ask, Ok(opened))) => {
+            let _way = state.lock_way(node);
+            answer_other(state, node, &ask, opened, reply);
+        }
+        Some((ask, Err(refused))) => reply.error(ask.errno(state, &refused)),
+        None => reply.error(Errno::ESTALE),
     });
 }
 
@@ -48,7 +54,7 @@ fn open_through(state: &State, node: u64) -> Option<Arc<OpenFile>> {
 
 /// Answers with the file that has the name now, which is another than the node's. `ESTALE` makes
 /// the kernel look the name up again, but only once: where a name is replaced all the time,
-/// programs would see the error.
+/// programs would see the error. The caller holds [`State::lock_way`] of the node.
 pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: OpenedFile, reply: ReplyOpen) {
     // The kernel knows one file by a node that is open, and has checked the permission bits of the
     // former file.
@@ -99,21 +105,18 @@ fn open_again(
     other: &Arc<OpenFile>,
     reply: ReplyOpen,
 ) {
-    let node = other.node;
-    let (asked, again, other) = (Arc::clone(state), Arc::clone(state), Arc::clone(other));
-    state.park.answer(
-        move || grant_again(&asked, (caller, flags), &other),
-        move |granted| match granted
-            .and_then(|(file, way, cuts)| Ok((keep(&again, file, cuts)?, way)))
-        {
-            Ok((file, way)) => answer_file(&file, way, reply),
-            // The other open has ended meanwhile, and its file with it.
-            Err(FileError::Denied(Denial::HandleClosed)) => {
-                open_other(&again, caller, node, flags, reply);
-            }
-            Err(error) => reply.error(errno(&error)),
-        },
-    );
+    let way = state.lock_way(other.node);
+    let granted = grant_again(state, (caller, flags), other);
+    let kept = granted.and_then(|(file, how, cuts)| Ok((keep(state, file, cuts)?, how)));
+    match kept {
+        Ok((file, how)) => answer_file(&file, how, reply),
+        // The other open has ended meanwhile, and its file with it.
+        Err(FileError::Denied(Denial::HandleClosed)) => {
+            drop(way);
+            open_other(state, caller, other.node, flags, reply);
+        }
+        Err(error) => reply.error(errno(&error)),
+    }
 }
 
 /// The file that was opened once more, how its bytes go, and [`State::cuts`] before that.
@@ -132,8 +135,7 @@ fn grant_again(
     let passes = other.backing.is_some() && other.fd.is_none();
     let fd = if passes && !truncates { None } else { Some(reopen(&held, access)?) };
     let cx = state.context(ask.caller.pid, "open");
-    let opened = state.share().open_again(&cx, &other.handle, &ask.request, stat);
-    let opened = state.share().note_open(&cx, &ask.path, opened)?;
+    let opened = state.share().open_again(&cx, &other.handle, &ask.request, stat)?;
     if ask.writes_unprivileged() {
         ask.note_stripped(privileges::strip(&held));
     }

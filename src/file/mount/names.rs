@@ -1,19 +1,20 @@
 //! Names: lookup, making, removing, renaming, linking.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use fuser::{Errno, Generation, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use rustix::fs::FileType;
 
+use super::cut;
 use super::driver::Requester;
 use super::errno::errno;
 use super::gates_and_faults::{self, MountCall};
-use super::opens::{tell_siblings, ttl};
+use super::opens::{tell_siblings, ttl_since};
 use super::state::State;
-use super::{UnlinkMode, cut};
 use crate::file::rules::create::{Disposition, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
-use crate::file::service::{FileError, FoundFile, PosixOpen, Stat, Unlinked};
+use crate::file::service::{FileError, MoveHow, PosixOpen, Stat, Unlinked};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.
@@ -26,12 +27,17 @@ pub fn lookup(
     if state.to_cut.is_ours(parent, name) {
         return cut::lookup(state, parent, name, reply);
     }
-    let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
-    let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+    let (wanted, name) = (name.to_owned(), name.to_owned());
     state.park.until(
-        move |last| {
-            let waits = !last && asked.share().is_on_its_way_out(&path);
-            (!waits).then(|| asked.share().lookup(&path))
+        move |attempt| {
+            let path = match asked.child(parent, &wanted) {
+                Ok(path) => path,
+                Err(errno) => return Some(Err(errno)),
+            };
+            let changes = asked.share().name_changes();
+            let found = asked.share().mount_lookup(attempt, &path)?;
+            Some(found.map(|found| (found.stat, changes)).map_err(|error| errno(&error)))
         },
         move |found| {
             if found.is_err() {
@@ -42,20 +48,21 @@ pub fn lookup(
     );
 }
 
+/// Answers with a file and with [`crate::file::service::Share::name_changes`] before it was found.
 fn answer_lookup(
     state: &State,
     parent: u64,
     name: &str,
-    found: Result<FoundFile, FileError>,
+    found: Result<(Stat, u64), Errno>,
     reply: ReplyEntry,
 ) {
     match found {
-        Ok(FoundFile { stat, .. }) => {
+        Ok((stat, changes)) => {
             let (node, generation) = state.enter(parent, name, &stat);
-            let ttl = ttl(state, node, &stat);
+            let ttl = ttl_since(state, node, &stat, changes);
             reply.entry(&ttl, &state.attr(node, &stat), Generation(generation));
         }
-        Err(error) => reply.error(errno(&error)),
+        Err(errno) => reply.error(errno),
     }
 }
 
@@ -63,14 +70,16 @@ fn answer_lookup(
 fn make(
     state: &Arc<State>,
     (parent, name): (u64, &str),
-    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, FileError> + Send + 'static,
+    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, FileError>,
     reply: ReplyEntry,
 ) {
-    let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
-    let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
+    let changes = state.share().name_changes();
     state.park.answer(
-        move || make(&asked, &path).map(|stat| FoundFile { path: path.clone(), stat }),
-        move |made| answer_lookup(&again, parent, &name, made, reply),
+        || {
+            let path = state.child(parent, name)?;
+            make(state, &path).map(|stat| (stat, changes)).map_err(|error| errno(&error))
+        },
+        |made| answer_lookup(state, parent, name, made, reply),
     );
 }
 
@@ -122,25 +131,23 @@ pub fn symlink(
     target: &str,
     reply: ReplyEntry,
 ) {
-    let target = target.to_owned();
-    let symlink = move |state: &State, path: &SharePath| {
+    let symlink = |state: &State, path: &SharePath| {
         let cx = state.context(caller.pid, "symlink");
-        state.share().symlink(&cx, path, &target, state.creation(caller, 0o777))
+        state.share().symlink(&cx, path, target, state.creation(caller, 0o777))
     };
     make(state, at, symlink, reply);
 }
 
 /// `readlink(2)`.
 pub fn readlink(state: &Arc<State>, node: u64, reply: ReplyData) {
-    let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
-    let asked = Arc::clone(state);
-    state.park.answer(
-        move || asked.share().read_link(&path),
-        move |read| match read {
-            Ok(target) => reply.data(target.as_bytes()),
-            Err(error) => reply.error(errno(&error)),
-        },
-    );
+    let read = || {
+        let path = state.nodes.path(node).ok_or(Errno::ESTALE)?;
+        state.share().read_link(&path).map_err(|error| errno(&error))
+    };
+    state.park.answer(read, |read| match read {
+        Ok(target) => reply.data(target.as_bytes()),
+        Err(errno) => reply.error(errno),
+    });
 }
 
 /// `link(2)`. Through `/proc/self/fd` the source may be a file whose own name is gone: another name
@@ -151,10 +158,9 @@ pub fn readlink(state: &Arc<State>, node: u64, reply: ReplyData) {
 pub fn link(state: &Arc<State>, caller: Requester, node: u64, at: (u64, &str), reply: ReplyEntry) {
     let another = || state.nodes.siblings(node).into_iter().find_map(|id| state.nodes.path(id));
     let named = || state.nodes.last_path(node).filter(|_| !state.is_open(node));
-    let Some(from) = state.nodes.path(node).or_else(another).or_else(named) else {
-        return reply.error(Errno::ENOENT);
-    };
-    let link = move |state: &State, to: &SharePath| {
+    let link = |state: &State, to: &SharePath| {
+        let from = state.nodes.path(node).or_else(another).or_else(named);
+        let from = from.ok_or(Denial::NotFound)?;
         state.share().link(&state.context(caller.pid, "link"), &from, to)?;
         // One link more, under every name.
         state.notices.attributes(node);
@@ -176,41 +182,40 @@ pub fn remove(
     reply: ReplyEmpty,
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
-    let (at, name) = (path.clone(), name.to_owned());
-    gates_and_faults::arrive(state, MountCall::Unlink, caller, &at, move |state, met| match met {
-        Ok(()) => remove_now(state, caller, path, (parent, name), directory, reply),
-        Err(errno) => reply.error(errno),
-    });
+    let name = name.to_owned();
+    gates_and_faults::arrive(
+        state,
+        MountCall::Unlink,
+        caller,
+        &path,
+        move |state, met| match met {
+            Ok(()) => remove_now(state, caller, (parent, name), directory, reply),
+            Err(errno) => reply.error(errno),
+        },
+    );
 }
 
 fn remove_now(
     state: &Arc<State>,
     caller: Requester,
-    path: SharePath,
     (parent, name): (u64, String),
     directory: bool,
     reply: ReplyEmpty,
 ) {
-    let (asked, again) = (Arc::clone(state), Arc::clone(state));
-    let removed = path.clone();
+    let (asked, again, wanted) = (Arc::clone(state), Arc::clone(state), name.clone());
     state.park.until(
-        move |last| {
-            let (cx, share) = (asked.context(caller.pid, "unlink"), asked.share());
-            let answer = match (asked.options.unlink, last, directory) {
-                (UnlinkMode::Nt, false, _) => {
-                    share.delete_unless_released(&cx, &path, directory)?
-                }
-                (UnlinkMode::Nt, true, true) => share.rmdir(&cx, &path),
-                (UnlinkMode::Nt, true, false) => share.unlink(&cx, &path),
-                (UnlinkMode::Posix, ..) => {
-                    share.remove_posix(&cx, &path, directory).map(|()| Unlinked::Removed)
-                }
+        move |attempt| {
+            let path = match asked.child(parent, &wanted) {
+                Ok(path) => path,
+                Err(errno) => return Some(Err(errno)),
             };
-            let waits = !last && passes_soon(&asked, &path, Access::D, &answer);
-            (!waits).then_some(answer)
+            let cx = asked.context(caller.pid, "unlink");
+            let how = (directory, asked.options.unlink.into());
+            let removed = asked.share().mount_remove(attempt, &cx, &path, how)?;
+            Some(removed.map(|done| (done, path)).map_err(|error| errno(&error)))
         },
         move |answer| match answer {
-            Ok(done) => {
+            Ok((done, removed)) => {
                 let mut gone = match done {
                     // The kernel takes a removed directory for dead and lets nothing be made in
                     // it: if it is only pending, it goes on under another number.
@@ -237,20 +242,9 @@ fn remove_now(
                 reply.ok();
                 again.notices.names(gone);
             }
-            Err(error) => reply.error(errno(&error)),
+            Err(errno) => reply.error(errno),
         },
     );
-}
-
-/// True if the refusal may end when a release arrives.
-fn passes_soon<T>(
-    state: &State,
-    path: &SharePath,
-    access: Access,
-    answer: &Result<T, FileError>,
-) -> bool {
-    let Err(FileError::Denied(denial)) = answer else { return false };
-    state.share().only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
 }
 
 /// `renameat2(2)`. Waits for opens that are being released: of the target, and of files below a
@@ -263,73 +257,64 @@ pub fn rename(
     flags: RenameFlags,
     reply: ReplyEmpty,
 ) {
-    let (Some(source), Some(target)) =
-        (state.nodes.child(from.0, from.1), state.nodes.child(to.0, to.1))
-    else {
+    let Some(source) = state.nodes.child(from.0, from.1) else {
         return reply.error(Errno::ESTALE);
     };
-    let exchange = flags == RenameFlags::RENAME_EXCHANGE;
-    if !exchange && !RenameFlags::RENAME_NOREPLACE.contains(flags) {
-        return reply.error(Errno::EINVAL);
-    }
-    let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
-    let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
-    let (at, moved) = (source.clone(), Moved { source, target, from, to, exchange, replace });
-    gates_and_faults::arrive(state, MountCall::Rename, caller, &at, move |state, met| match met {
-        Ok(()) => rename_now(state, caller, moved, reply),
+    let how = match flags {
+        RenameFlags::RENAME_EXCHANGE => MoveHow::Exchange,
+        RenameFlags::RENAME_NOREPLACE => MoveHow::NoReplace,
+        none if none.is_empty() => MoveHow::Replace,
+        _ => return reply.error(Errno::EINVAL),
+    };
+    let ends = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
+    let call = MountCall::Rename;
+    gates_and_faults::arrive(state, call, caller, &source, move |state, met| match met {
+        Ok(()) => rename_now(state, caller, ends, how, reply),
         Err(errno) => reply.error(errno),
     });
 }
 
-/// A rename on its way.
-struct Moved {
-    source: SharePath,
-    target: SharePath,
-    from: (u64, String),
-    to: (u64, String),
-    exchange: bool,
-    replace: bool,
-}
-
-fn rename_now(state: &Arc<State>, caller: Requester, moved: Moved, reply: ReplyEmpty) {
-    let Moved { source, target, from, to, exchange, replace } = moved;
-    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+fn rename_now(
+    state: &Arc<State>,
+    caller: Requester,
+    (from, to): ((u64, String), (u64, String)),
+    how: MoveHow,
+    reply: ReplyEmpty,
+) {
+    let (asked, again, target) = (Arc::clone(state), Arc::clone(state), to.clone());
     state.park.until(
-        move |last| {
+        move |attempt| {
+            let (from, to) = ((from.0, from.1.as_str()), (to.0, to.1.as_str()));
+            let ends =
+                asked.child(from.0, from.1).and_then(|one| Ok((one, asked.child(to.0, to.1)?)));
+            let (source, target) = match ends {
+                Ok(ends) => ends,
+                Err(errno) => return Some(Err(errno)),
+            };
+            let gone = Cell::new(Vec::new());
+            let moved = || match how {
+                MoveHow::Exchange => asked.nodes.exchanged(from, to),
+                MoveHow::NoReplace | MoveHow::Replace => gone.set(asked.nodes.moved(from, to)),
+            };
             let cx = asked.context(caller.pid, "rename");
-            let answer = match (asked.options.unlink, exchange) {
-                (UnlinkMode::Nt, true) => asked.share().exchange(&cx, &source, &target),
-                (UnlinkMode::Nt, false) => asked.share().rename(&cx, &source, &target, replace),
-                (UnlinkMode::Posix, true) => asked.share().exchange_posix(&cx, &source, &target),
-                (UnlinkMode::Posix, false) => {
-                    asked.share().rename_posix(&cx, &source, &target, replace)
-                }
-            };
-            let place = match &answer {
-                Err(FileError::Denied(Denial::Open(_))) => &target,
-                _ => &source,
-            };
-            let waits = !last && passes_soon(&asked, place, Access::D, &answer);
-            (!waits).then_some(answer)
+            let how = (how, asked.options.unlink.into());
+            let ends = (&source, &target);
+            let renamed = asked.share().mount_rename(attempt, &cx, ends, how, &moved)?;
+            Some(renamed.map(|()| gone.take()).map_err(|error| errno(&error)))
         },
         move |answer| match answer {
-            Ok(()) if exchange => {
-                again.nodes.exchanged((from.0, &from.1), (to.0, &to.1));
-                reply.ok();
-            }
-            Ok(()) => {
-                let mut gone = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
+            Ok(mut gone) => {
                 again.let_go(&gone);
                 again.notices.attributes_of(&gone);
                 for gone in &gone {
                     tell_siblings(&again, gone.node); // What was replaced may have other names.
                 }
                 // The kernel itself moves what it was asked to, over what that replaces.
-                gone.retain(|gone| !gone.is(to.0, &to.1));
+                gone.retain(|gone| !gone.is(target.0, &target.1));
                 reply.ok();
                 again.notices.names(gone);
             }
-            Err(error) => reply.error(errno(&error)),
+            Err(errno) => reply.error(errno),
         },
     );
 }

@@ -7,10 +7,14 @@
 //! parents.
 
 use std::collections::HashMap;
-use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 
-use crate::file::rules::SharePath;
+use fuser::Errno;
+
 use crate::file::rules::name::fold;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::service::{FileError, StoreError};
 use crate::rules::FileId;
 
 /// The root directory's node.
@@ -57,6 +61,61 @@ struct Node {
 pub struct Nodes {
     inner: RwLock<Inner>,
     case_sensitive: bool,
+    pub moves: Arc<Moves>,
+}
+
+/// How often a request is repeated because names moved meanwhile.
+const MOVES_MAX: u32 = 16;
+
+/// Counts the names that were moved in the table of nodes.
+///
+/// A request puts its path together before it looks at the disk. If a directory above is renamed in
+/// between, the path leads nowhere, though the file is there: such a request is repeated with the
+/// new path. A rename moves names on the disk and in the table while it holds the name lock of the
+/// share, which lookups share: who misses a name on the disk finds the move counted.
+#[derive(Debug, Default)]
+pub struct Moves(AtomicU64);
+
+impl Moves {
+    /// Runs `attempt`, again while it misses a name and names were moved meanwhile.
+    pub fn follow<T: MissingAnswer>(&self, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+        for _ in 1..MOVES_MAX {
+            let before = self.0.load(Ordering::SeqCst);
+            let answer = attempt();
+            let is_missing = answer.as_ref().is_some_and(MissingAnswer::is_missing);
+            if !is_missing || self.0.load(Ordering::SeqCst) == before {
+                return answer;
+            }
+        }
+        attempt()
+    }
+}
+
+/// An answer that may say that a name is missing.
+pub trait MissingAnswer {
+    fn is_missing(&self) -> bool;
+}
+
+impl MissingAnswer for FileError {
+    fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::Denied(Denial::NotFound | Denial::PathNotFound)
+                | Self::Store(StoreError::Replaced)
+        )
+    }
+}
+
+impl MissingAnswer for Errno {
+    fn is_missing(&self) -> bool {
+        matches!(self.code(), libc::ENOENT | libc::ESTALE)
+    }
+}
+
+impl<T, E: MissingAnswer> MissingAnswer for Result<T, E> {
+    fn is_missing(&self) -> bool {
+        self.as_ref().is_err_and(E::is_missing)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +146,7 @@ impl Nodes {
         };
         let inner =
             Inner { nodes: HashMap::from([(ROOT, node)]), last: OWN_NUMBERS, ..Inner::default() };
-        Self { inner: RwLock::new(inner), case_sensitive }
+        Self { inner: RwLock::new(inner), case_sensitive, moves: Arc::default() }
     }
 
     /// The path of a node, as the kernel spells it; none if it is dead or unknown.
@@ -254,6 +313,7 @@ impl Nodes {
         if let Some(id) = mover {
             inner.rename(id, to, self.key(to.0, to.1), self.case_sensitive);
         }
+        self.moves.0.fetch_add(1, Ordering::SeqCst);
         stale
     }
 
@@ -268,6 +328,7 @@ impl Nodes {
         if let Some(id) = id2 {
             inner.rename(id, one, key1, self.case_sensitive);
         }
+        self.moves.0.fetch_add(1, Ordering::SeqCst);
     }
 
     /// The node ids of a path, in every spelling the kernel knows, and their directory's.

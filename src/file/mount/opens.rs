@@ -1,7 +1,6 @@
 //! Opening, creating, flushing and releasing files.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
@@ -10,6 +9,7 @@ use super::attr::{NO_TTL, TTL};
 use super::driver::Requester;
 use super::errno::errno;
 use super::gates_and_faults::{self, MountCall};
+use super::nodes::MissingAnswer;
 use super::open_files::{NumberedOpen, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges};
@@ -19,7 +19,6 @@ use crate::file::service::{
     FileError, FileKind, Handle, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
 };
 use crate::rules::FileId;
-use crate::sync::front_end;
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
 /// flush announces the release: it counts as on its way from the start.
@@ -35,17 +34,15 @@ pub fn access(flags: i32) -> Access {
     if flags & libc::O_TRUNC != 0 { access | Access::W } else { access }
 }
 
-/// A request to open a file, which is repeated unchanged if it has to wait for a release.
+/// A request to open a file.
 pub struct Ask {
     pub path: SharePath,
     pub caller: Requester,
     pub flags: i32,
     pub request: OpenRequest,
-    posix: PosixOpen,
-    /// The kernel may look the name up again: a missing file is then not noted as a refusal.
-    pub by_lost_name: bool,
+    pub posix: PosixOpen,
     /// [`State::cuts`] before the open was granted.
-    cuts: AtomicU64,
+    cuts: u64,
 }
 
 impl Ask {
@@ -58,8 +55,7 @@ impl Ask {
             without_flush: flags & OPEN_FOR_EXEC != 0,
             ..PosixOpen::default()
         };
-        let cuts = AtomicU64::new(0);
-        Self { path, caller, flags, request, posix, by_lost_name: false, cuts }
+        Self { path, caller, flags, request, posix, cuts: state.cuts() }
     }
 
     /// Restricts `O_TRUNC` to the node's own file where the kernel has checked that file's
@@ -88,71 +84,48 @@ impl Ask {
         }
     }
 
-    fn open(&self, state: &State) -> Result<OpenedFile, FileError> {
-        self.cuts.store(state.cuts(), Ordering::Relaxed);
-        let cx = state.context(self.caller.pid, "open");
-        state.share().open_unnoted(&cx, &self.path, &self.request, self.posix)
-    }
-
-    /// Notes the final answer in the log of events. A refusal that ended during the wait is not
-    /// noted.
-    fn note(
-        &self,
-        state: &State,
-        answer: Result<OpenedFile, FileError>,
-    ) -> Result<OpenedFile, FileError> {
-        if answer.as_ref().is_err_and(|error| !is_missing(error)) {
-            state.retries.end(self.caller.pid);
-        }
-        if self.by_lost_name && matches!(answer, Err(FileError::Denied(Denial::NotFound))) {
-            return answer;
-        }
-        let cx = state.context(self.caller.pid, "open");
-        state.share().note_open(&cx, &self.path, answer)
-    }
-
     /// The errno of a refusal. A missing file has lost the name that the kernel still knew.
     pub fn errno(&self, state: &State, refused: &FileError) -> Errno {
-        if is_missing(refused) {
+        if refused.is_missing() {
             return state.retries.missing(self.caller.pid, &self.path);
         }
         errno(refused)
     }
+}
 
-    /// True if the refusal may end when a release arrives.
-    fn may_wait(&self, state: &State, refused: &FileError) -> bool {
-        let FileError::Denied(denial) = refused else { return false };
-        let access = self.request.rights.access();
-        state.share().only_flushed_in_the_way(&self.path, denial, access, self.request.share)
+/// The answer to an open; `None` if no path leads to the node.
+pub struct Asked(pub Option<(Ask, Result<OpenedFile, FileError>)>);
+
+impl MissingAnswer for Asked {
+    fn is_missing(&self) -> bool {
+        self.0.as_ref().is_some_and(|(_, opened)| opened.is_missing())
     }
 }
 
-/// True if the name led to no file, or to another one before the open was done.
-fn is_missing(refused: &FileError) -> bool {
-    matches!(
-        refused,
-        FileError::Denied(Denial::NotFound | Denial::PathNotFound)
-            | FileError::Store(StoreError::Replaced)
-    )
-}
-
 /// Opens a file and answers; a conflict with handles that are being released waits for the
-/// releases.
+/// releases. `ask` makes the request anew for each attempt: the file may have moved.
 pub fn ask_for(
     state: &Arc<State>,
-    ask: Ask,
-    answer: impl FnOnce(&Arc<State>, &Arc<Ask>, Result<OpenedFile, FileError>) + Send + 'static,
+    ask: impl Fn(&State) -> Option<Ask> + Send + 'static,
+    answer: impl FnOnce(&Arc<State>, Asked) + Send + 'static,
 ) {
-    let (asked, again, ask) = (Arc::clone(state), Arc::clone(state), Arc::new(ask));
-    let same = Arc::clone(&ask);
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
-        move |last| {
-            let opened = ask.open(&asked);
-            let waits =
-                !last && opened.as_ref().is_err_and(|refused| ask.may_wait(&asked, refused));
-            (!waits).then_some(opened)
+        move |attempt| {
+            let Some(ask) = ask(&asked) else { return Some(Asked(None)) };
+            let cx = asked.context(ask.caller.pid, "open");
+            let share = asked.share();
+            let opened = share.mount_open(attempt, &cx, &ask.path, &ask.request, ask.posix)?;
+            Some(Asked(Some((ask, opened))))
         },
-        move |opened| answer(&again, &same, same.note(&again, opened)),
+        move |opened| {
+            if let Some((ask, Err(refused))) = &opened.0
+                && !refused.is_missing()
+            {
+                again.retries.end(ask.caller.pid);
+            }
+            answer(&again, opened);
+        },
     );
 }
 
@@ -168,23 +141,25 @@ pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
 }
 
 fn open_now(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
-    // The name may have gone while the open waited.
-    let Some(path) = state.nodes.path(node) else {
-        return nameless::open(state, caller, node, flags, reply);
+    let ask = move |state: &State| {
+        let mut ask = Ask::new(state, caller, state.nodes.path(node)?, flags);
+        ask.cuts_only_for(state, node);
+        Some(ask)
     };
-    let mut ask = Ask::new(state, caller, path, flags);
-    ask.cuts_only_for(state, node);
-    ask_for(state, ask, move |state, ask, opened| match opened {
-        Ok(opened) => {
-            let same = Arc::clone(ask);
-            let answer = move |state: &Arc<State>| answer_open(state, node, &same, opened, reply);
-            gates_and_faults::leave(state, MountCall::Open, caller, &ask.path, answer);
+    ask_for(state, ask, move |state, opened| match opened.0 {
+        Some((ask, Ok(opened))) => {
+            let path = ask.path.clone();
+            let answer = move |state: &Arc<State>| answer_open(state, node, &ask, opened, reply);
+            gates_and_faults::leave(state, MountCall::Open, caller, &path, answer);
         }
-        Err(refused) => reply.error(ask.errno(state, &refused)),
+        Some((ask, Err(refused))) => reply.error(ask.errno(state, &refused)),
+        // The name has gone since the kernel looked it up.
+        None => nameless::open(state, caller, node, flags, reply),
     });
 }
 
 fn answer_open(state: &State, node: u64, ask: &Ask, opened: OpenedFile, reply: ReplyOpen) {
+    let _way = state.lock_way(node);
     let other = state.nodes.file(node).is_some_and(|file| file != opened.stat.id);
     // A file that was to be cut and is not the one that was meant, though the node has it by now.
     if other || ask.left_uncut(opened.stat.id) {
@@ -216,28 +191,38 @@ pub fn create(
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let name = name.to_owned();
-    let at = path.clone();
-    gates_and_faults::arrive(state, MountCall::Create, caller, &at, move |state, met| match met {
-        Ok(()) => create_now(state, caller, path, (parent, name), (mode, flags), reply),
-        Err(errno) => reply.error(errno),
-    });
+    gates_and_faults::arrive(
+        state,
+        MountCall::Create,
+        caller,
+        &path,
+        move |state, met| match met {
+            Ok(()) => create_now(state, caller, (parent, name), (mode, flags), reply),
+            Err(errno) => reply.error(errno),
+        },
+    );
 }
 
 fn create_now(
     state: &Arc<State>,
     caller: Requester,
-    path: SharePath,
     (parent, name): (u64, String),
     (mode, flags): (u32, i32),
     reply: ReplyCreate,
 ) {
-    let mut ask = Ask::new(state, caller, path, flags);
-    let exclusive = flags & libc::O_EXCL != 0;
-    ask.request.disposition = if exclusive { Disposition::Create } else { Disposition::OpenIf };
-    ask.posix.creation = Some(state.creation(caller, mode));
-    ask_for(state, ask, move |state, ask, opened| match opened {
-        Ok(opened) => answer_create(state, ask, (parent, &name), opened, reply),
-        Err(refused) => reply.error(errno(&refused)),
+    let wanted = name.clone();
+    let ask = move |state: &State| {
+        let path = state.nodes.child(parent, &wanted)?;
+        let mut ask = Ask::new(state, caller, path, flags);
+        let exclusive = flags & libc::O_EXCL != 0;
+        ask.request.disposition = if exclusive { Disposition::Create } else { Disposition::OpenIf };
+        ask.posix.creation = Some(state.creation(caller, mode));
+        Some(ask)
+    };
+    ask_for(state, ask, move |state, opened| match opened.0 {
+        Some((ask, Ok(opened))) => answer_create(state, &ask, (parent, &name), opened, reply),
+        Some((_, Err(refused))) => reply.error(errno(&refused)),
+        None => reply.error(Errno::ESTALE),
     });
 }
 
@@ -254,6 +239,7 @@ fn answer_create(
     }
     let stat = opened.stat;
     let (node, generation) = state.enter(parent, name, &stat);
+    let _way = state.lock_way(node);
     let ttl = ttl(state, node, &stat);
     let register = |fd: BorrowedFd<'_>| reply.open_backing(fd);
     match make_file(state, (node, Bytes::Pass), ask, opened, register) {
@@ -283,7 +269,8 @@ pub enum Bytes {
     ComeToUs,
 }
 
-/// Makes the open file of a grant and keeps it. If that fails, the grant is ended.
+/// Makes the open file of a grant and keeps it. If that fails, the grant is ended. The caller holds
+/// [`State::lock_way`] of the node.
 pub fn make_file(
     state: &State,
     (node, bytes): (u64, Bytes),
@@ -307,7 +294,7 @@ pub fn make_file(
     let (handle, before_flock) = (opened.handle, Mutex::default());
     let by_create = ask.posix.creation.is_some();
     let file = OpenFile { handle, node, access, fd, backing, by_create, before_flock };
-    Ok((keep(state, file, ask.cuts.load(Ordering::Relaxed))?, flags))
+    Ok((keep(state, file, ask.cuts)?, flags))
 }
 
 /// Keeps an open file. `cuts` is what [`State::cuts`] was before the open was granted.
@@ -324,7 +311,7 @@ pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, F
     // Closed by force before it was kept, it was not there to be cut off: the kernel must not get
     // it. From here on it is. A close that finds the file not kept has been counted.
     if state.cuts() != cuts
-        && let Err(closed) = front_end::to_the_end(|| state.share().describe(&file.handle))
+        && let Err(closed) = state.share().describe(&file.handle)
     {
         state.files.take(file.number().0);
         return Err(closed);
@@ -413,7 +400,7 @@ fn backing_of(state: &State, opened: &OpenedFile, how: OpenFor) -> Result<OwnedF
     {
         return Ok(fd);
     }
-    front_end::to_the_end(|| state.share().backing_of(&opened.handle, how))
+    state.share().backing_of(&opened.handle, how)
 }
 
 /// The mode in which a descriptor for this access is opened: no more than needed, since permission
@@ -446,16 +433,9 @@ pub fn set_share(
 ) {
     let (asked, file) = (Arc::clone(state), Arc::clone(file));
     state.park.until(
-        move |last| {
-            let had = match asked.share().describe(&file.handle) {
-                Ok(seen) => seen.share,
-                Err(error) => return Some(Err(error)),
-            };
+        move |attempt| {
             let cx = asked.context(caller.pid, "set share mode");
-            let set = asked.share().set_share_mode(&cx, &file.handle, share);
-            let refused = matches!(set, Err(FileError::Denied(Denial::SharingViolation { .. })));
-            let waits = !last && refused && asked.share().only_flushed_beside(&file.handle, share);
-            (!waits).then(|| set.map(|()| had))
+            asked.share().mount_set_share(attempt, &cx, &file.handle, share)
         },
         answer,
     );
@@ -468,15 +448,11 @@ pub fn flush(state: &Arc<State>, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
     if file.access.contains(Access::W) {
         tell_written(state, &file);
     }
-    let asked = Arc::clone(state);
-    state.park.answer(
-        move || asked.share().flush(&file.handle, lock_owner),
-        move |flushed| match flushed {
-            // Closing a force-closed descriptor is the cure, not another error.
-            Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => reply.ok(),
-            Err(error) => reply.error(errno(&error)),
-        },
-    );
+    match state.share().flush(&file.handle, lock_owner) {
+        // Closing a force-closed descriptor is the cure, not another error.
+        Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => reply.ok(),
+        Err(error) => reply.error(errno(&error)),
+    }
 }
 
 /// The last reference is gone: the open ends, and a pending name with it.
@@ -485,29 +461,9 @@ pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
         if file.may_store_by_mapping() {
             state.notices.attributes(file.node); // A mapping may have outlived the descriptor.
         }
-        return end_released(state, file, reply);
+        end(state, &file.handle);
     }
     reply.ok();
-}
-
-/// Ends an open that the kernel has released: at once, or on a thread of the pool while another
-/// thread has the lock of its file. A release is never refused: if the pool takes no more, this
-/// thread waits.
-pub fn end_released<T: NumberedOpen + Send + Sync + 'static>(
-    state: &Arc<State>,
-    open: Arc<T>,
-    reply: ReplyEmpty,
-) {
-    let released = front_end::without_waiting(|| state.share().release(open.handle()));
-    if let Some(released) = released {
-        ended(state, open.handle(), released);
-        return reply.ok();
-    }
-    let again = Arc::clone(state);
-    state.park.pool.submit(move |_| {
-        end(&again, open.handle());
-        reply.ok();
-    });
 }
 
 /// The mount is gone: releases that were still on their way in the kernel never arrive, and what
@@ -522,11 +478,7 @@ pub fn end_all(state: &State) {
 
 /// Ends an open and tells the kernel of a name that went with it.
 pub fn end(state: &State, handle: &Handle) {
-    ended(state, handle, front_end::to_the_end(|| state.share().release(handle)));
-}
-
-fn ended(state: &State, handle: &Handle, released: Result<Option<SharePath>, FileError>) {
-    match released {
+    match state.share().release(handle) {
         Ok(None) | Err(FileError::Denied(Denial::HandleClosed)) => {}
         Ok(Some(removed)) => forget_name(state, &removed),
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
@@ -561,8 +513,7 @@ pub fn tell_siblings(state: &State, node: u64) {
     }
 }
 
-/// The name stays, but may vanish by a close, or no longer: the kernel asks again, in every
-/// spelling.
+/// Invalidates every cached spelling of `path`, because its delete mark was set or cleared.
 pub fn ask_again(state: &State, path: &SharePath) {
     state.notices.names(state.nodes.spellings(path));
 }
@@ -583,4 +534,11 @@ pub fn ttl(state: &State, node: u64, stat: &Stat) -> std::time::Duration {
         || state.nodes.number(node, stat.id) != node
         || state.opens_by_lost_names() && by_lost_name().is_some();
     if has_others || state.share().may_have_pending_name(stat.id) { NO_TTL } else { TTL }
+}
+
+/// [`ttl`] of a name that was looked up when `changes` names had changed
+/// ([`crate::file::service::Share::name_changes`]). If others have changed since, the name may be
+/// among them, and who changed it may not have found the node to invalidate it.
+pub fn ttl_since(state: &State, node: u64, stat: &Stat, changes: u64) -> std::time::Duration {
+    if state.share().name_changes() == changes { ttl(state, node, stat) } else { NO_TTL }
 }

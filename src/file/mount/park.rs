@@ -1,61 +1,29 @@
-//! Requests that wait: for the release of a handle whose descriptor was closed, for a lock, for a
-//! gate or a delay of a test.
+//! Requests that wait for another program: for the release of a handle whose descriptor was closed,
+//! for a lock, for a gate or a delay of a test.
 //!
-//! RELEASE is asynchronous, so a request that comes right after `close(2)` can conflict with a
-//! handle whose program has closed it. Such a request is *parked* for a bounded time until the
-//! release arrives, and decided then. Request handlers never block: a parked request keeps its
-//! reply and is tried again by the thread here. A request is tried in non-blocking mode; if it
-//! would wait for the disk, a thread of the pool tries it again.
+//! Such a request keeps its reply and no worker. RELEASE is asynchronous, so a request that comes
+//! right after `close(2)` can conflict with a handle that its program has closed; the request is
+//! *parked* until the release arrives, for a bounded time, and tried again by a thread here. Which
+//! refusals are worth the wait is decided by the service.
 //!
 //! The kernel library answers interrupts with "not supported", so a process that waits for a lock
-//! could not even be killed: the same thread looks for pending signals of waiters.
+//! could not even be killed: a second thread looks for pending signals of waiters. It tries no
+//! request, so that no disk and no lock holds it up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuser::Errno;
+use super::nodes::{MissingAnswer, Moves};
+use crate::file::service::{Attempt, RELEASE_WAIT};
 
-use super::pool::{Pool, Turn};
-use crate::file::rules::Denial;
-use crate::file::service::FileError;
-use crate::sync::front_end;
-
-/// How long a request waits for a release at most.
-pub const PARK_MAX: Duration = Duration::from_millis(100);
-
-/// How often the parked are tried again when nothing nudges them.
+/// How often gates and delays are looked at.
 const TICK: Duration = Duration::from_millis(5);
 
-/// How often waiters for locks are looked at for signals.
+/// How often waiters are looked at for signals.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
-
-/// Tries a request again. The flag says that this is the last try: it must not wait for releases.
-type Attempt = Box<dyn FnMut(bool, On) -> Outcome + Send>;
-
-/// Where a request is tried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum On {
-    /// On a thread that serves other requests too.
-    FrontEnd,
-    /// On a thread of the pool.
-    Pool,
-    /// Nowhere: the pool is full.
-    Refused,
-}
-
-/// The outcome of a try.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Outcome {
-    /// The request has its answer.
-    Answered,
-    /// It waits for a release.
-    Parked,
-    /// It would wait for the disk.
-    WouldWait,
-}
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,30 +34,19 @@ pub enum Waited {
     Interrupted,
 }
 
-/// A result that can say "interrupted, try again".
-pub trait Interruptible {
-    /// The result of a request for which there is no thread.
-    fn interrupted() -> Self;
-}
-
-impl<T> Interruptible for Result<T, FileError> {
-    fn interrupted() -> Self {
-        Err(Denial::Cancelled.into())
-    }
-}
-
-impl<T> Interruptible for Result<T, Errno> {
-    fn interrupted() -> Self {
-        Err(Errno::EINTR)
-    }
-}
-
 /// Ends a wait from outside; false if there is nothing to end, or not yet.
 type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// A request that waits.
 struct Parked {
+    /// The moment of the last try.
     until: Instant,
-    attempt: Attempt,
+    /// It is tried at each tick, not only after a nudge.
+    polled: bool,
+    /// [`Park::nudges`] before the last try.
+    nudges: u64,
+    /// Tries the request; true if it has its answer, which it has after the last try.
+    attempt: Box<dyn FnMut(Attempt) -> bool + Send>,
 }
 
 struct Waiter {
@@ -102,84 +59,96 @@ struct Waiter {
 struct Inside {
     parked: Vec<Parked>,
     waiters: Vec<Waiter>,
-    nudged: bool,
     stop: bool,
 }
 
 /// The parked requests of one mount.
 pub struct Park {
-    /// For requests that would wait for the disk.
-    pub pool: Arc<Pool>,
+    moves: Arc<Moves>,
     inside: Mutex<Inside>,
     change: Condvar,
+    /// Counts the changes that could let a parked request through.
+    nudges: AtomicU64,
+    /// How many requests are parked, those being tried included.
+    parked: AtomicUsize,
     /// [`is_signalled`], except in tests.
     is_signalled: fn(u32) -> bool,
-}
-
-impl Default for Park {
-    fn default() -> Self {
-        let (pool, inside, change) = (Arc::default(), Mutex::default(), Condvar::new());
-        Self { pool, inside, change, is_signalled }
-    }
 }
 
 const POISON: &str = "parked requests do not panic";
 
 impl Park {
-    pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
-        let park = Arc::clone(self);
-        thread::Builder::new().name("latchfs-park".into()).spawn(move || park.run())?;
-        Ok(())
-    }
-
-    /// Keeps a request that met a conflict, and tries it again.
-    fn park(&self, attempt: Attempt) {
-        let until = Instant::now() + PARK_MAX;
-        self.inside.lock().expect(POISON).parked.push(Parked { until, attempt });
-        self.change.notify_all();
-    }
-
-    /// Answers with the result of `attempt`: now, or when it no longer returns `None`, which means
-    /// that it waits for a release. Its argument is true for the last try, which must return a
-    /// result.
-    pub fn until<T: Interruptible + 'static>(
-        self: &Arc<Self>,
-        mut attempt: impl FnMut(bool) -> Option<T> + Send + 'static,
-        answer: impl FnOnce(T) + Send + 'static,
-    ) {
-        let first = match front_end::without_waiting(|| attempt(false)) {
-            Some(Some(come_to)) => return answer(come_to),
-            Some(None) => Outcome::Parked,
-            None => Outcome::WouldWait,
-        };
-        let mut answer = Some(answer);
-        let again: Attempt = Box::new(move |last, on| {
-            let come_to = match on {
-                On::FrontEnd => match front_end::without_waiting(|| attempt(last)) {
-                    Some(come_to) => come_to,
-                    None => return Outcome::WouldWait,
-                },
-                On::Pool => attempt(last),
-                On::Refused => Some(T::interrupted()),
-            };
-            let Some(come_to) = come_to else { return Outcome::Parked };
-            let answer = answer.take().expect("a request is answered once");
-            answer(come_to);
-            Outcome::Answered
-        });
-        match first {
-            Outcome::WouldWait => self.on_pool(Instant::now() + PARK_MAX, false, again),
-            _ => self.park(again),
+    pub fn new(moves: Arc<Moves>) -> Self {
+        Self {
+            moves,
+            inside: Mutex::default(),
+            change: Condvar::new(),
+            nudges: AtomicU64::new(0),
+            parked: AtomicUsize::new(0),
+            is_signalled,
         }
     }
 
-    /// Answers with the result of `attempt`, which waits for no release.
-    pub fn answer<T: Interruptible + 'static>(
-        self: &Arc<Self>,
-        mut attempt: impl FnMut() -> T + Send + 'static,
+    pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        let (tries, looks) = (Arc::clone(self), Arc::clone(self));
+        thread::Builder::new().name("latchfs-park".into()).spawn(move || tries.try_parked())?;
+        thread::Builder::new().name("latchfs-signals".into()).spawn(move || looks.look())?;
+        Ok(())
+    }
+
+    /// Answers with the result of `attempt`: now, or when it no longer returns `None`, which means
+    /// that it waits for a release. The last attempt must return a result.
+    pub fn until<T: MissingAnswer + 'static>(
+        &self,
+        mut attempt: impl FnMut(Attempt) -> Option<T> + Send + 'static,
         answer: impl FnOnce(T) + Send + 'static,
     ) {
-        self.until(move |_| Some(attempt()), answer);
+        let nudges = self.nudges.load(Ordering::SeqCst);
+        match self.moves.follow(|| attempt(Attempt::Repeatable)) {
+            Some(done) => answer(done),
+            None => self.later(nudges, attempt, answer),
+        }
+    }
+
+    /// As [`Park::until`], for a request that was tried already, when `nudges` changes were
+    /// counted.
+    pub fn later<T: MissingAnswer + 'static>(
+        &self,
+        nudges: u64,
+        mut attempt: impl FnMut(Attempt) -> Option<T> + Send + 'static,
+        answer: impl FnOnce(T) + Send + 'static,
+    ) {
+        let moves = Arc::clone(&self.moves);
+        let mut answer = Some(answer);
+        let attempt = Box::new(move |which| {
+            let Some(done) = moves.follow(|| attempt(which)) else { return false };
+            let answer = answer.take().expect("a request is answered once");
+            answer(done);
+            true
+        });
+        self.park(Parked { until: Instant::now() + RELEASE_WAIT, polled: false, nudges, attempt });
+    }
+
+    /// The number of changes so far that could let a parked request through.
+    pub fn nudges(&self) -> u64 {
+        self.nudges.load(Ordering::SeqCst)
+    }
+
+    /// Answers with the result of `attempt`, which waits for no release.
+    pub fn answer<T: MissingAnswer>(&self, mut attempt: impl FnMut() -> T, answer: impl FnOnce(T)) {
+        answer(self.moves.follow(|| Some(attempt())).expect("it is answered at once"));
+    }
+
+    fn park(&self, mut request: Parked) {
+        let mut inside = self.inside.lock().expect(POISON);
+        if inside.stop {
+            drop(inside);
+            (request.attempt)(Attempt::Last);
+            return;
+        }
+        self.parked.fetch_add(1, Ordering::SeqCst);
+        inside.parked.push(request);
+        self.change.notify_all();
     }
 
     /// Calls `then` once `is_over` says so, and after `time` at the latest. A signal to the thread
@@ -202,50 +171,32 @@ impl Park {
         };
         self.watch(number, tid, Arc::new(cancel));
         let mut ends = Some((is_over, then));
-        let attempt: Attempt = Box::new(move |last, _| {
-            let Some((is_over, _)) = &mut ends else { return Outcome::Answered };
+        let attempt = Box::new(move |which| {
+            let Some((is_over, _)) = &mut ends else { return true };
             let waited = if signalled.load(Ordering::Acquire) {
                 Waited::Interrupted
-            } else if last || is_over() {
+            } else if which == Attempt::Last || is_over() {
                 Waited::ToTheEnd
             } else {
-                return Outcome::Parked;
+                return false;
             };
             park.unwatch(number);
             let (is_over, then) = ends.take().expect("a wait ends once");
             // Before the request goes on, so that it does not seem to wait then.
             drop(is_over);
             then(waited);
-            Outcome::Answered
+            true
         });
-        let parked = Parked { until: Instant::now() + time, attempt };
-        self.inside.lock().expect(POISON).parked.push(parked);
-        self.change.notify_all();
+        self.park(Parked { until: Instant::now() + time, polled: true, nudges: 0, attempt });
     }
 
-    /// Tries a request on a thread of the pool, where it may wait for the disk.
-    fn on_pool(self: &Arc<Self>, until: Instant, last: bool, mut attempt: Attempt) {
-        let park = Arc::clone(self);
-        self.pool.submit(move |turn| {
-            let on = match turn {
-                Turn::Run => On::Pool,
-                Turn::Refused => On::Refused,
-            };
-            if attempt(last, on) == Outcome::Parked {
-                let mut inside = park.inside.lock().expect(POISON);
-                inside.parked.push(Parked { until, attempt });
-                park.change.notify_all();
-            }
-        });
-    }
-
-    /// A file was closed: tries parked requests now. Wakes no thread while nothing is parked, since
-    /// that would cost every close a context switch; the mark stays for a request that is being
-    /// tried.
+    /// A file was closed: tries parked requests now. Takes no lock while nothing is parked, since
+    /// each close comes here.
     pub fn nudge(&self) {
-        let mut inside = self.inside.lock().expect(POISON);
-        inside.nudged = true;
-        if !inside.parked.is_empty() {
+        self.nudges.fetch_add(1, Ordering::SeqCst);
+        if self.parked.load(Ordering::SeqCst) > 0 {
+            // Not between the look of the other thread and its wait.
+            drop(self.inside.lock().expect(POISON));
             self.change.notify_all();
         }
     }
@@ -264,60 +215,86 @@ impl Park {
         self.inside.lock().expect(POISON).waiters.retain(|waiter| waiter.number != number);
     }
 
-    /// Ends the thread; what is parked is answered for the last time.
+    /// Ends the threads; what is parked is answered for the last time.
     pub fn stop(&self) {
         self.inside.lock().expect(POISON).stop = true;
         self.change.notify_all();
     }
 
-    fn run(self: &Arc<Self>) {
-        front_end::mark("thread of parked requests");
-        let mut looked = Instant::now();
+    fn try_parked(&self) {
         loop {
             let (parked, stop) = self.next();
-            let now = Instant::now();
             let mut left = Vec::new();
-            for request in parked {
-                let last = stop || now >= request.until;
-                left.extend(outlived(|| self.again(request, last)).flatten());
+            for mut request in parked {
+                let nudges = self.nudges.load(Ordering::SeqCst);
+                let last = stop || Instant::now() >= request.until;
+                let which = if last { Attempt::Last } else { Attempt::Repeatable };
+                if (last || request.polled || request.nudges != nudges)
+                    && outlived(|| (request.attempt)(which)).unwrap_or(true)
+                {
+                    self.parked.fetch_sub(1, Ordering::SeqCst);
+                    continue;
+                }
+                request.nudges = nudges;
+                left.push(request);
             }
             self.inside.lock().expect(POISON).parked.extend(left);
             if stop {
                 return;
             }
-            if now.duration_since(looked) >= SIGNAL_TICK {
-                looked = now;
-                self.cancel_signalled();
-            }
         }
     }
 
-    /// Tries a request again; it is given back if it is still parked.
-    fn again(self: &Arc<Self>, mut request: Parked, last: bool) -> Option<Parked> {
-        match (request.attempt)(last, On::FrontEnd) {
-            Outcome::Answered => {}
-            Outcome::Parked => return Some(request),
-            Outcome::WouldWait => self.on_pool(request.until, last, request.attempt),
-        }
-        None
-    }
-
-    /// Waits until there is something to do, and takes the parked out.
+    /// Waits until a request may be tried, and takes the parked out.
     fn next(&self) -> (Vec<Parked>, bool) {
         let mut inside = self.inside.lock().expect(POISON);
-        while !inside.stop && inside.parked.is_empty() && inside.waiters.is_empty() {
-            inside = self.change.wait(inside).expect(POISON);
+        while !inside.stop {
+            let nudges = self.nudges.load(Ordering::SeqCst);
+            if inside.parked.iter().any(|request| !request.polled && request.nudges != nudges) {
+                break;
+            }
+            let now = Instant::now();
+            let due = |request: &Parked| {
+                let left = request.until.saturating_duration_since(now);
+                if request.polled { left.min(TICK) } else { left }
+            };
+            let Some(left) = inside.parked.iter().map(due).min() else {
+                inside = self.change.wait(inside).expect(POISON);
+                continue;
+            };
+            if left.is_zero() {
+                break;
+            }
+            let (back, waited) = self.change.wait_timeout(inside, left).expect(POISON);
+            inside = back;
+            if waited.timed_out() {
+                break;
+            }
         }
-        if !inside.stop && !inside.nudged {
-            let tick = if inside.parked.is_empty() { SIGNAL_TICK } else { TICK };
-            inside = self.change.wait_timeout(inside, tick).expect(POISON).0;
-        }
-        inside.nudged = false;
         (std::mem::take(&mut inside.parked), inside.stop)
     }
 
-    /// Ends the waits of threads that are signalled or gone. `/proc` is read without the lock,
-    /// which the FUSE workers take for each close.
+    /// Ends the waits of threads that are signalled or gone.
+    fn look(&self) {
+        loop {
+            let mut inside = self.inside.lock().expect(POISON);
+            while !inside.stop && inside.waiters.is_empty() {
+                inside = self.change.wait(inside).expect(POISON);
+            }
+            let end = Instant::now() + SIGNAL_TICK;
+            while !inside.stop && Instant::now() < end {
+                let left = end.saturating_duration_since(Instant::now());
+                inside = self.change.wait_timeout(inside, left).expect(POISON).0;
+            }
+            if inside.stop {
+                return;
+            }
+            drop(inside);
+            self.cancel_signalled();
+        }
+    }
+
+    /// `/proc` is read without the lock, which the workers take.
     fn cancel_signalled(&self) {
         let waiters: Vec<(u64, u32)> = {
             let inside = self.inside.lock().expect(POISON);
@@ -368,11 +345,12 @@ fn is_signalled(tid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fuser::Errno;
     use std::sync::mpsc;
 
     #[test]
     fn a_parked_request_that_panics_takes_no_other_with_it() {
-        let park = Arc::new(Park::default());
+        let park = Arc::new(Park::new(Arc::default()));
         park.start().unwrap();
         let (dropped, reply) = mpsc::channel::<()>();
         let mut tries = 0;
@@ -382,11 +360,12 @@ mod tests {
             None
         };
         park.until(panics, move |_: Result<(), Errno>| dropped.send(()).unwrap());
+        park.nudge();
         assert!(reply.recv().is_err(), "the reply is dropped without an answer");
         // A waiter whose thread is gone, and whose end panics.
         park.watch(1, u32::MAX, Arc::new(|| panic!("of a test")));
         let (answer, answered) = mpsc::channel();
-        let last = |last: bool| last.then_some(Ok::<_, Errno>(7));
+        let last = |which| (which == Attempt::Last).then_some(Ok::<_, Errno>(7));
         park.until(last, move |come_to| answer.send(come_to).unwrap());
         assert_eq!(answered.recv_timeout(Duration::from_secs(20)).unwrap().unwrap(), 7);
         let (cancelled, told) = mpsc::channel();
@@ -397,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_comes_before_the_wait_ends_it_all_the_same() {
-        let park = Arc::new(Park::default());
+        let park = Arc::new(Park::new(Arc::default()));
         park.start().unwrap();
         let (cancelled, told) = mpsc::channel();
         let early = AtomicBool::new(true);
@@ -429,11 +408,11 @@ mod tests {
             begun.send(()).unwrap();
             ended.recv_timeout(Duration::from_secs(20)).is_ok()
         };
-        let park = Arc::new(Park { is_signalled: look, ..Park::default() });
+        let park = Arc::new(Park { is_signalled: look, ..Park::new(Arc::default()) });
         park.start().unwrap();
         park.watch(1, 7, Arc::new(|| panic!("it has its answer")));
         looks.recv_timeout(Duration::from_secs(20)).unwrap();
-        // Each takes the lock, as FUSE workers do.
+        // Takes the lock, as the workers do.
         park.nudge();
         park.unwatch(1);
         end.send(()).expect("the look had to end for the lock to be free");

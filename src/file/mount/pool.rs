@@ -1,8 +1,8 @@
-//! Threads on which a request may wait for the disk, so that no FUSE worker does.
+//! Threads for calls that take long by their kind: flushes, allocations and copies. The workers
+//! serve everything else.
 //!
-//! Decides how many requests wait and run at once; past the bound a request is answered with
-//! `EINTR`, which programs take as "again". Callers decide what runs here: flushes, allocations,
-//! copies, and requests that would have waited in non-blocking mode.
+//! Decides how many calls run and wait at once. Past the bound the worker that took the call from
+//! the kernel makes it itself: the callers that follow wait in the kernel's queue.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,25 +10,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// The most requests that run at once.
+/// The most calls that run at once.
 const THREADS_MAX: usize = 8;
 
-/// The most requests that wait for a thread.
-pub const WAITING_MAX: usize = 1024;
+/// The most calls that wait for a thread.
+const WAITING_MAX: usize = 1024;
 
 /// How long a thread without work stays.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 
-/// Whether a request may go on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// On a thread that may wait.
-    Run,
-    /// On the submitter's thread, which may not wait: the request must be refused.
-    Refused,
-}
-
-type Job = Box<dyn FnOnce(Turn) + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct Inside {
@@ -48,20 +39,23 @@ pub struct Pool {
 const POISON: &str = "jobs run without the lock of their pool";
 
 impl Pool {
-    /// Calls `job` once: on a thread of the pool, or at once if too many wait or no thread can be
-    /// had.
-    pub fn submit(self: &Arc<Self>, job: impl FnOnce(Turn) + Send + 'static) {
+    /// Calls `job` on a thread of the pool, or here if too many wait or no thread can be had. Drops
+    /// it once the pool is stopped.
+    pub fn run(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut inside = self.lock();
-        if inside.stopped || inside.waiting.len() >= WAITING_MAX || !self.has_thread(&mut inside) {
+        if inside.stopped {
+            return;
+        }
+        if inside.waiting.len() >= WAITING_MAX || !self.has_thread(&mut inside) {
             drop(inside);
-            return job(Turn::Refused);
+            return job();
         }
         inside.waiting.push_back(Box::new(job));
         drop(inside);
         self.work.notify_one();
     }
 
-    /// Refuses what waits and what comes; what runs goes on.
+    /// Drops what waits and what comes; what runs goes on.
     pub fn stop(&self) {
         let waiting = {
             let mut inside = self.lock();
@@ -69,9 +63,7 @@ impl Pool {
             std::mem::take(&mut inside.waiting)
         };
         self.work.notify_all();
-        for job in waiting {
-            job(Turn::Refused);
-        }
+        drop(waiting);
     }
 
     /// Starts a thread if none is idle; false if there is none at all.
@@ -80,20 +72,20 @@ impl Pool {
             return true;
         }
         let pool = Arc::clone(self);
-        match thread::Builder::new().name("latchfs-pool".into()).spawn(move || pool.run()) {
+        match thread::Builder::new().name("latchfs-pool".into()).spawn(move || pool.work()) {
             Ok(_) => inside.threads += 1,
-            Err(error) => log::warn!("no thread for a request that waits: {error}"),
+            Err(error) => log::warn!("no thread for a call that takes long: {error}"),
         }
         inside.threads > 0
     }
 
-    fn run(&self) {
+    fn work(&self) {
         let mut inside = self.lock();
         loop {
             if let Some(job) = inside.waiting.pop_front() {
                 drop(inside);
-                // A request that panics has no answer but the kernel's own; the next ones have.
-                if catch_unwind(AssertUnwindSafe(|| job(Turn::Run))).is_err() {
+                // The reply of a call that panics is dropped, which answers `EIO`.
+                if catch_unwind(AssertUnwindSafe(job)).is_err() {
                     log::error!("a request failed: a thread of the pool panicked");
                 }
                 inside = self.lock();
@@ -122,65 +114,59 @@ impl Pool {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+    use std::thread::ThreadId;
 
-    #[test]
-    fn so_many_requests_wait_and_the_next_is_refused_at_once() {
-        let pool = Arc::new(Pool::default());
-        let (turns, taken) = mpsc::channel();
+    /// Has a pool run calls that end with the gate, and tell the thread that made them.
+    fn blocked(pool: &Arc<Pool>, calls: usize) -> (mpsc::Sender<()>, mpsc::Receiver<ThreadId>) {
         let (gate, opened) = mpsc::channel::<()>();
         let opened = Arc::new(Mutex::new(opened));
-        let submit = || {
-            let (turns, opened) = (turns.clone(), Arc::clone(&opened));
-            pool.submit(move |turn| {
-                if turn == Turn::Run {
-                    // Ends with the gate.
-                    let _ = opened.lock().unwrap().recv();
-                }
-                turns.send(turn).unwrap();
+        let (made, makers) = mpsc::channel();
+        for _ in 0..calls {
+            let (made, opened) = (made.clone(), Arc::clone(&opened));
+            pool.run(move || {
+                let _ = opened.lock().unwrap().recv();
+                made.send(thread::current().id()).unwrap();
             });
-        };
-        // Whether a thread has taken its first job yet is its own affair.
-        for _ in 0..THREADS_MAX + WAITING_MAX {
-            submit();
         }
-        assert_eq!(taken.try_iter().filter(|turn| *turn == Turn::Run).count(), 0);
-        for _ in 0..=THREADS_MAX {
-            submit();
+        (gate, makers)
+    }
+
+    #[test]
+    fn a_call_past_the_bound_is_made_by_the_worker_that_took_it() {
+        let pool = Arc::new(Pool::default());
+        let (gate, makers) = blocked(&pool, THREADS_MAX);
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        while !pool.lock().waiting.is_empty() {
+            assert!(std::time::Instant::now() < end, "each has a thread");
+            thread::yield_now();
         }
-        assert_eq!(taken.try_recv(), Ok(Turn::Refused));
-        drop(gate);
-        drop(turns);
-        let runs = || taken.recv_timeout(Duration::from_secs(20));
+        let (made, makers_of_more) = mpsc::channel();
+        for _ in 0..=WAITING_MAX {
+            let made = made.clone();
+            pool.run(move || made.send(thread::current().id()).unwrap());
+        }
+        let worker = thread::current().id();
+        assert_eq!(makers_of_more.try_iter().collect::<Vec<_>>(), [worker]);
+        drop((gate, made));
+        let long = Duration::from_secs(20);
+        for _ in 0..THREADS_MAX {
+            assert_ne!(makers.recv_timeout(long).unwrap(), worker);
+        }
         for _ in 0..WAITING_MAX {
-            runs().unwrap();
+            assert_ne!(makers_of_more.recv_timeout(long).unwrap(), worker);
         }
     }
 
     #[test]
-    fn a_pool_that_was_stopped_refuses_what_waits_and_what_comes() {
+    fn a_pool_that_was_stopped_drops_what_waits_and_what_comes() {
         let pool = Arc::new(Pool::default());
-        let (gate, opened) = mpsc::channel::<()>();
-        let opened = Arc::new(Mutex::new(opened));
-        let (turns, taken) = mpsc::channel();
-        for _ in 0..THREADS_MAX {
-            let (opened, runs) = (Arc::clone(&opened), turns.clone());
-            pool.submit(move |turn| {
-                runs.send(turn).unwrap();
-                drop(runs);
-                if turn == Turn::Run {
-                    // Ends with the gate.
-                    let _ = opened.lock().unwrap().recv();
-                }
-            });
-        }
-        for _ in 0..THREADS_MAX {
-            assert_eq!(taken.recv(), Ok(Turn::Run));
-        }
-        let waits = turns.clone();
-        pool.submit(move |turn| waits.send(turn).unwrap());
+        // The calls that no thread has taken yet are dropped with those that wait.
+        let (gate, makers) = blocked(&pool, 2 * THREADS_MAX);
         pool.stop();
-        pool.submit(move |turn| turns.send(turn).unwrap());
+        let (made, late) = mpsc::channel::<()>();
+        pool.run(move || made.send(()).unwrap());
+        assert!(late.recv().is_err());
         drop(gate);
-        assert_eq!(taken.iter().collect::<Vec<_>>(), [Turn::Refused; 2]);
+        assert!(makers.iter().count() <= THREADS_MAX);
     }
 }

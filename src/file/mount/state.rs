@@ -1,9 +1,9 @@
 //! The state of one mount: its share, the kernel's nodes, its open files.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use fuser::{BackingId, FileAttr};
+use fuser::{BackingId, Errno, FileAttr};
 
 use super::aside::Aside;
 use super::attr::attr;
@@ -16,6 +16,7 @@ use super::open_files::{OpenDescriptor, OpenDir, OpenFile, Opens};
 use super::opens::has_other_names;
 use super::park::Park;
 use super::policy::Policy;
+use super::pool::Pool;
 use super::retries::Retries;
 use super::{MountOptions, UnlinkMode};
 use crate::file::rules::SharePath;
@@ -32,6 +33,9 @@ pub enum DataPath {
     Direct,
 }
 
+/// The number of locks for the data paths of opens.
+const WAYS: usize = 16;
+
 pub struct State {
     /// The mounted share, also after another has taken its place.
     followed: Arc<Followed>,
@@ -40,6 +44,8 @@ pub struct State {
     pub nodes: Nodes,
     pub notices: Notices,
     pub park: Arc<Park>,
+    /// For calls that take long by their kind.
+    pub pool: Arc<Pool>,
     /// Started with the workers.
     pub aside: OnceLock<Aside>,
     /// Follows the share while the mount lives.
@@ -51,7 +57,7 @@ pub struct State {
     pub backings: Arc<Backings>,
     pub to_cut: Cuts,
     data_path: AtomicU8,
-    waits_to_write: AtomicBool,
+    ways: [Mutex<()>; WAYS],
     cuts: AtomicU64,
     ending: AtomicBool,
     adopts: AtomicBool,
@@ -68,14 +74,16 @@ impl State {
     ) -> Self {
         let case_sensitive =
             followed.share().options().case == crate::file::service::Case::Sensitive;
+        let nodes = Nodes::new(root, case_sensitive);
         Self {
             policy: Policy::new(options.default_share, options.rules.clone()),
             followed,
             options,
             client,
-            nodes: Nodes::new(root, case_sensitive),
+            park: Arc::new(Park::new(Arc::clone(&nodes.moves))),
+            pool: Arc::default(),
+            nodes,
             notices: Notices::default(),
-            park: Arc::default(),
             aside: OnceLock::new(),
             watch: OnceLock::new(),
             retries: Retries::default(),
@@ -84,7 +92,7 @@ impl State {
             backings: Arc::default(),
             to_cut: Cuts::default(),
             data_path: AtomicU8::new(1),
-            waits_to_write: AtomicBool::new(false),
+            ways: Default::default(),
             cuts: AtomicU64::new(0),
             ending: AtomicBool::new(false),
             adopts: AtomicBool::new(false),
@@ -138,14 +146,17 @@ impl State {
         self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
     }
 
-    /// The file system cannot write without waiting for the disk if need be (`RWF_NOWAIT`).
-    pub fn set_waits_to_write(&self) {
-        self.waits_to_write.store(true, Ordering::Relaxed);
+    /// A lock to hold from the choice of an open's data path until the open is kept: the kernel
+    /// takes either passthrough opens of a node or others, and fails the second kind with `EIO`.
+    pub fn lock_way(&self, node: u64) -> MutexGuard<'_, ()> {
+        let which = usize::try_from(node % WAYS as u64).unwrap_or_default();
+        // It guards no data, so a panic elsewhere left nothing half done.
+        self.ways[which].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if it is known that it cannot.
-    pub fn waits_to_write(&self) -> bool {
-        self.waits_to_write.load(Ordering::Relaxed)
+    /// The path of the entry `name` of a directory; `ESTALE` if the directory's name is gone.
+    pub fn child(&self, parent: u64, name: &str) -> Result<SharePath, Errno> {
+        self.nodes.child(parent, name).ok_or(Errno::ESTALE)
     }
 
     /// How many handles were closed by force so far.

@@ -32,7 +32,7 @@ pub struct Open {
 /// How long a flush counts as the announcement of a release. The kernel sends the release right
 /// after the last descriptor closes; one that does not come in that time is none: the holder
 /// closed a copy (a child process does at its start) and goes on.
-pub const FLUSH_COUNTS_NANOS: i64 = 100_000_000;
+pub const FLUSH_COUNTS_NANOS: i64 = 500_000_000;
 
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_counts_for_a_tenth_of_a_second() {
+    fn a_flush_counts_for_half_a_second() {
         let at = |millis: i64| Timestamp(1_000_000_000 + millis * MILLISECOND_NANOS);
         for others in [0, 10] {
             let mut opens = FileOpens::default();
@@ -352,12 +352,12 @@ mod tests {
             };
             assert!(!free(&opens, at(0)), "{others} others");
             assert!(opens.set_flushed(slot, HandleId(1), at(5)));
-            assert!(free(&opens, at(5)) && free(&opens, at(105)), "{others} others");
-            assert!(!free(&opens, at(107)) && !free(&opens, at(0)), "{others} others");
-            assert!(opens.set_flushed(slot, HandleId(1), at(200)));
-            assert!(free(&opens, at(250)), "{others} others");
+            assert!(free(&opens, at(5)) && free(&opens, at(505)), "{others} others");
+            assert!(!free(&opens, at(507)) && !free(&opens, at(0)), "{others} others");
+            assert!(opens.set_flushed(slot, HandleId(1), at(600)));
+            assert!(free(&opens, at(650)), "{others} others");
             opens.remove(slot, HandleId(1));
-            assert!(free(&opens, at(900)), "{others} others");
+            assert!(free(&opens, at(2000)), "{others} others");
         }
     }
 

@@ -7,6 +7,7 @@
 //!   share/    a share: its fields and what keeps them in order
 //!   opens/    handles: opening, closing, reading and writing, byte-range locks, forced closes
 //!   names/    names: looking up, deleting, renaming, linking
+//!   mounted   the mount's requests that handles can refuse
 //!   requests/ REST operations on files and directories, each a momentary open
 //!   shares/   all shares: created, deleted, restored, and the properties of each
 //!   tally     how much is held, for metrics; held: what is held, one by one
@@ -14,6 +15,7 @@
 
 mod error;
 mod held;
+mod mounted;
 mod names;
 mod opens;
 pub(crate) mod requests;
@@ -30,12 +32,13 @@ pub use crate::file::service::requests::{
 };
 pub use error::{FileError, Result};
 pub use held::{HeldLock, PendingName};
+pub use mounted::{MoveHow, NameRules};
 pub use names::{FileSystemSpace, Unlinked};
 pub use opens::{
     ClosedHandle, Creation, Described, ForceClosed, Handle, HandlePage, IO_MAX, LOCK_WAIT_MAX,
     ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
 };
-pub use share::{ChangeNotice, LISTENERS_MAX, RELEASE_WAIT_MAX, Share, ShareOptions};
+pub use share::{Attempt, ChangeNotice, LISTENERS_MAX, RELEASE_WAIT, Share, ShareOptions};
 pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
 pub use tally::Tally;
 

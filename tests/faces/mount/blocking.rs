@@ -7,26 +7,25 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::file::mount::MountOptions;
+use latchfs::file::mount::{MountOptions, WORKERS};
 use latchfs::file::service::{Asking, ShareOptions, TimeChange};
-use latchfs::sync::front_end::without_waiting;
 
 use crate::common::ground::Ground;
 use crate::common::need;
 use crate::mount::fixture::{Fixture, SOON, share_path, somebody, soon};
 use crate::mount::program::Program;
 
-/// More than there are workers.
-const CALLERS: usize = 4;
+/// Fewer than there are workers: for calls that may keep one.
+const CALLERS: usize = WORKERS / 2;
 
-/// Starts a call that waits in each of several programs, and opens and reads another file
-/// meanwhile.
+/// Starts a call that takes long by its kind in more programs than there are workers, and opens
+/// and reads another file meanwhile.
 fn others_are_served_during(call: &str) {
-    others_are_served(call, |_| {});
+    others_are_served(call, WORKERS + 2, |_| {});
 }
 
-/// The same on a mount with the options that `change` leaves.
-fn others_are_served(call: &str, change: impl FnOnce(&mut MountOptions)) {
+/// The same for so many programs, on a mount with the options that `change` leaves.
+fn others_are_served(call: &str, callers: usize, change: impl FnOnce(&mut MountOptions)) {
     if !need::fuse() || !need::client("fsfreeze") {
         return;
     }
@@ -36,7 +35,7 @@ fn others_are_served(call: &str, change: impl FnOnce(&mut MountOptions)) {
     let path = at.make("other", "text");
     at.make("source", &"x".repeat(100_000));
     let mut programs: Vec<Program> = Vec::new();
-    for n in 0..CALLERS {
+    for n in 0..callers {
         let Some(mut program) = Program::start(&at.mnt) else { return };
         program.ok(&format!("fd = os.open('f{n}', os.O_CREAT | os.O_RDWR)"));
         program.ok(&format!("log = os.open('f{n}', os.O_WRONLY | os.O_APPEND)"));
@@ -94,7 +93,17 @@ fn others_are_served_while_a_request_has_the_file(passthrough: bool, call: &str)
     let asking = || Asking { cx: &who, lease_id: None };
     let early: Vec<_> = thread::scope(|scope| {
         let put = scope.spawn(|| at.share.put_range(asking(), &name, 0, b"REST", TimeChange::Now));
-        let is_held = || without_waiting(|| at.share.file_properties(asking(), &name)).is_none();
+        // Who asks about the file while the request has it gets no answer.
+        let is_held = || {
+            let (answer, answered) = mpsc::channel();
+            let (at, name, who) = (&at, &name, &who);
+            scope.spawn(move || {
+                let asking = Asking { cx: who, lease_id: None };
+                // Nobody may wait any more.
+                let _ = answer.send(at.share.file_properties(asking, name).is_ok());
+            });
+            answered.recv_timeout(Duration::from_millis(100)).is_err()
+        };
         soon("the request has the file", is_held);
         for program in &mut programs {
             program.begin(call);
@@ -152,8 +161,8 @@ fn files_are_opened_while_others_wait_for_a_copy() {
 #[test]
 fn files_are_opened_while_writes_without_passthrough_wait_for_the_disk() {
     for call in ["os.pwrite(fd, b'text', 0)", "os.write(log, b'text')"] {
-        others_are_served(call, |options| options.passthrough = false);
-        others_are_served(call, |options| options.mandatory_locks = true);
+        others_are_served(call, CALLERS, |options| options.passthrough = false);
+        others_are_served(call, CALLERS, |options| options.mandatory_locks = true);
     }
 }
 
@@ -176,7 +185,7 @@ fn a_copy_of_many_bytes_is_done_in_parts_and_arrives_whole() {
 }
 
 #[test]
-fn names_of_a_directory_that_no_worker_reads_are_found_made_moved_and_removed() {
+fn names_of_a_large_directory_that_was_not_read_before_are_found_made_moved_and_removed() {
     let Some(at) = Fixture::start() else { return };
     // Made behind the mount: nothing of it has been read.
     let big = |name: &str| {

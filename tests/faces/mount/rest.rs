@@ -12,7 +12,7 @@ use crate::common::served::Served;
 use crate::mount::fixture::{rounds, turn};
 
 /// How long the server waits for the release of an open that was closed.
-const RELEASE_WAIT: Duration = Duration::from_millis(100);
+const RELEASE_WAIT: Duration = Duration::from_millis(500);
 
 /// A server whose mount shares nothing, so that every open is in the way.
 fn served() -> Served {

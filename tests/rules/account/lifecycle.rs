@@ -6,6 +6,7 @@ use latchfs::disk::{Drawer, Durability, StateDir};
 use latchfs::file::rules::create::{Disposition, OpenRequest};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
+use latchfs::file::service::Attempt;
 use latchfs::file::service::shares::{DeleteShareSnapshots, Follower, ShareChanges};
 use latchfs::journal::Happening;
 use latchfs::rules::Timestamp;
@@ -172,7 +173,7 @@ fn while_a_share_is_deleted_the_end_of_a_holder_gives_its_lock_to_nobody() {
         let posix = RangeLock::posix(7, asking.id(), LockKind::Exclusive, range, 1);
         let smb = RangeLock::smb(asking.id(), LockKind::Exclusive, range, 0);
         let answers = [
-            share.posix_lock(&asking, posix).is_ok(),
+            share.mount_lock(Attempt::Last, &asking, posix).unwrap().is_ok(),
             share.lock(&asking, &[(range, LockKind::Exclusive)]).is_ok(),
             share.lock_later(&asking, smb, Box::new(drop)).is_ok(),
         ];

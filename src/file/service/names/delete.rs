@@ -1,9 +1,10 @@
 //! Deleting: the mark through a handle, unlink and rmdir by name, taking a mark away.
 
 use super::super::error::Result;
+use super::super::mounted::NameRules;
 use super::super::opens::open::{Handle, Wake};
 use super::super::opens::table::Latched;
-use super::super::share::{Seen, Share, retry};
+use super::super::share::{Attempt, Seen, Share, awaits_release, retry};
 use super::rename::check_momentary;
 use crate::file::rules::file::DeleteFacts;
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
@@ -20,24 +21,14 @@ pub enum Unlinked {
     Pending,
 }
 
-/// How a name is deleted while the file is open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unlinking {
-    /// The name stays and is delete pending.
-    Nt,
-    /// The same, unless all opens are being released: then nothing is done.
-    NtUnlessReleased,
-    /// The name goes at once.
-    Posix,
-}
-
 impl Share {
     /// Sets or clears the delete-pending mark of the name the handle was opened by.
     pub fn set_disposition(&self, handle: &Handle, delete: bool) -> Result<()> {
         let owner = self.latched(handle, |latched, _| {
             Ok(latched.state.get(handle.slot(), handle.id())?.0.owner.clone())
         })?;
-        self.change_mark(&owner, handle, delete, |latched, path| {
+        let path = self.path_of(handle)?;
+        let answer = self.change_mark(&owner, handle, delete, |latched, path| {
             let facts = if delete {
                 self.delete_facts(latched, path, handle.file())?
             } else {
@@ -45,12 +36,13 @@ impl Share {
             };
             let state = &latched.state;
             Ok(state.check_disposition(handle.slot(), handle.id(), delete, facts)?)
-        })
+        });
+        self.note_refusal("delete", &path, &owner, answer)
     }
 
     /// Sets or clears the mark for a holder without the DELETE right, as the mount's ioctl does: a
     /// momentary open with D is checked beside the handle.
-    pub fn set_disposition_of_file(
+    pub(in crate::file::service) fn mark_of_file(
         &self,
         cx: &Context,
         handle: &Handle,
@@ -79,17 +71,15 @@ impl Share {
         delete: bool,
         check: impl FnOnce(&mut Latched, &SharePath) -> Result<bool>,
     ) -> Result<()> {
-        let path = self.path_of(handle)?;
-        let answer = self.latched(handle, |latched, path| {
+        let (changed, path, wake) = self.latched(handle, |latched, path| {
             let changed = check(latched, path)?
                 && if delete {
                     self.mark(latched, handle.file(), path)?
                 } else {
                     self.unmark(latched, handle.file(), path)?
                 };
-            Ok((changed, Wake::changed(latched)))
-        });
-        let (changed, wake) = self.note_refusal("delete", &path, who, answer)?;
+            Ok((changed, path.clone(), Wake::changed(latched)))
+        })?;
         self.wake(wake);
         if changed {
             let what = if delete { Happening::MarkedForDeletion } else { Happening::Unmarked };
@@ -101,42 +91,37 @@ impl Share {
     /// Deletes a file by name, as `unlink(2)` on the mount does: a momentary open with D that
     /// shares everything, marks the name, and closes (docs/semantics.md, "Delete pending").
     pub fn unlink(&self, cx: &Context, path: &SharePath) -> Result<Unlinked> {
-        self.delete_or_mark(cx, path, false)
+        self.delete_noted(cx, path, (false, NameRules::Nt))
     }
 
     /// Deletes an empty directory by name, in the same way.
     pub fn rmdir(&self, cx: &Context, path: &SharePath) -> Result<Unlinked> {
-        self.delete_or_mark(cx, path, true)
-    }
-
-    fn delete_or_mark(&self, cx: &Context, path: &SharePath, directory: bool) -> Result<Unlinked> {
-        let deleted = self.delete_name(cx, path, directory, Unlinking::Nt)?;
-        Ok(deleted.unwrap_or(Unlinked::Pending))
-    }
-
-    /// As [`Share::unlink`] or [`Share::rmdir`], for a caller that asks again: `None`, and nothing
-    /// is done, if the file has opens and all of them are being released.
-    pub fn delete_unless_released(
-        &self,
-        cx: &Context,
-        path: &SharePath,
-        directory: bool,
-    ) -> Option<Result<Unlinked>> {
-        self.delete_name(cx, path, directory, Unlinking::NtUnlessReleased).transpose()
+        self.delete_noted(cx, path, (true, NameRules::Nt))
     }
 
     /// Removes a name at once, as POSIX does (`--unlink=posix`): opens of the file keep working
     /// without a name. They must share D as in the other mode.
     pub fn remove_posix(&self, cx: &Context, path: &SharePath, directory: bool) -> Result<()> {
-        self.delete_name(cx, path, directory, Unlinking::Posix).map(drop)
+        self.delete_noted(cx, path, (directory, NameRules::Posix)).map(drop)
     }
 
-    fn delete_name(
+    fn delete_noted(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        how: (bool, NameRules),
+    ) -> Result<Unlinked> {
+        self.mount_remove(Attempt::Last, cx, path, how).expect("the last attempt has an answer")
+    }
+
+    /// Deletes a name. `None`, and nothing is done, if it would be marked, may be asked again, and
+    /// all opens of the file are being released.
+    pub(in crate::file::service) fn delete_name(
         &self,
         cx: &Context,
         path: &SharePath,
         directory: bool,
-        how: Unlinking,
+        how: (NameRules, Attempt),
     ) -> Result<Option<Unlinked>> {
         let answer = {
             let _names = self.names()?;
@@ -157,8 +142,7 @@ impl Share {
                 },
             );
         }
-        let operation = if directory { "rmdir" } else { "unlink" };
-        self.note_refusal(operation, path, cx.owner(), answer)
+        answer
     }
 
     fn delete_latched(
@@ -166,7 +150,7 @@ impl Share {
         latched: &mut Latched,
         seen: &Seen,
         directory: bool,
-        how: Unlinking,
+        (rules, attempt): (NameRules, Attempt),
     ) -> Result<Option<Unlinked>> {
         let FoundFile { path, stat } = &seen.found;
         match (directory, stat.kind == FileKind::Directory) {
@@ -177,13 +161,14 @@ impl Share {
         if path.is_root() {
             return Err(Denial::ShareRoot.into());
         }
-        if how == Unlinking::NtUnlessReleased && self.awaits_release(latched) {
+        let may_wait = attempt == Attempt::Repeatable && rules == NameRules::Nt;
+        if may_wait && awaits_release(latched, self.now()) {
             return Ok(None);
         }
         check_momentary(latched, path)?;
         let not_empty = directory && !self.disk().is_empty(path)?;
         DeleteFacts { read_only: self.is_seen_read_only(seen)?, not_empty }.check()?;
-        if how != Unlinking::Posix && self.mark(latched, stat.id, path)? {
+        if rules == NameRules::Nt && self.mark(latched, stat.id, path)? {
             return Ok(Some(Unlinked::Pending));
         }
         self.keep_nameless(latched, path, directory);
@@ -295,11 +280,11 @@ mod tests {
         let request = OpenRequest::plain(Access::R, ShareMode::RWD);
         let opened = share.open(&cx, &path, &request).unwrap();
         share.set_flushed(&opened.handle).unwrap();
-        assert!(share.delete_unless_released(&cx, &path, false).is_none());
+        let delete = || share.mount_remove(Attempt::Repeatable, &cx, &path, (false, NameRules::Nt));
+        assert!(delete().is_none());
         assert!(!share.has_pending() && share.lookup(&path).is_ok());
         share.close(&opened.handle).unwrap();
-        let deleted = share.delete_unless_released(&cx, &path, false).unwrap();
-        assert_eq!(deleted.unwrap(), Unlinked::Removed);
+        assert_eq!(delete().unwrap().unwrap(), Unlinked::Removed);
     }
 
     /// Makes a file, has `change` give it its record, and deletes it.

@@ -5,7 +5,8 @@
 //! mount behaves as POSIX (`--unlink=posix`): then they move with the directory.
 
 use super::super::error::Result;
-use super::super::share::{Seen, Share, TryResult};
+use super::super::mounted::{MoveHow, NameRules};
+use super::super::share::{Attempt, Seen, Share, TryResult};
 use super::rename::{check_momentary, is_directory};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{FoundFile, RenameHow};
@@ -13,7 +14,7 @@ use crate::rules::Context;
 
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Below {
+pub(in crate::file::service) enum Below {
     Stays,
     /// They move with the directory.
     Moves,
@@ -22,22 +23,39 @@ enum Below {
 impl Share {
     /// Lets two names change places.
     pub fn exchange(&self, cx: &Context, one: &SharePath, other: &SharePath) -> Result<()> {
-        let answer = self.exchange_found(one, other, Below::Stays);
-        self.note_refusal("exchange", one, cx.owner(), answer)
+        self.exchange_noted(cx, (one, other), NameRules::Nt)
     }
 
     /// Exchanges two names as POSIX does: opens below a directory move with it.
     pub fn exchange_posix(&self, cx: &Context, one: &SharePath, other: &SharePath) -> Result<()> {
-        let answer = self.exchange_found(one, other, Below::Moves);
-        self.note_refusal("exchange", one, cx.owner(), answer)
+        self.exchange_noted(cx, (one, other), NameRules::Posix)
     }
 
-    fn exchange_found(&self, one: &SharePath, other: &SharePath, below: Below) -> Result<()> {
+    fn exchange_noted(
+        &self,
+        cx: &Context,
+        ends: (&SharePath, &SharePath),
+        rules: NameRules,
+    ) -> Result<()> {
+        let how = (MoveHow::Exchange, rules);
+        let exchanged = self.mount_rename(Attempt::Last, cx, ends, how, &|| ());
+        exchanged.expect("the last attempt has an answer")
+    }
+
+    /// Finds the two and exchanges them. `moved` is called before the name lock is released.
+    pub(in crate::file::service) fn exchange_found(
+        &self,
+        one: &SharePath,
+        other: &SharePath,
+        below: Below,
+        moved: &dyn Fn(),
+    ) -> Result<()> {
         let find = || Ok((self.see(one)?, self.see(other)?));
         let any_directory =
             |(one, other): &(Seen, Seen)| is_directory(&one.found) || is_directory(&other.found);
         self.at_ends(find, any_directory, |(one, other), directory| {
             self.exchange_ends(one, other, below)?;
+            moved();
             if directory && below == Below::Moves {
                 self.exchange_opens_below(&one.found.path, &other.found.path);
             }

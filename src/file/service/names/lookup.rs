@@ -25,6 +25,12 @@ impl Share {
         Ok(self.disk().lookup(path)?)
     }
 
+    /// The number of names removed, moved or linked so far. A name that was looked up is certainly
+    /// current while it is unchanged.
+    pub fn name_changes(&self) -> u64 {
+        self.disk().generation()
+    }
+
     /// The file of a path that is spelled as on disk.
     pub fn stat(&self, path: &SharePath) -> Result<Stat> {
         let _names = self.names_to_look()?;

@@ -6,9 +6,10 @@
 //! below it changes.
 
 use super::super::error::{FileError, Result};
+use super::super::mounted::{MoveHow, NameRules};
 use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
-use super::super::share::{ChangeNotice, Missed, Seen, Share, TryResult};
+use super::super::share::{Attempt, ChangeNotice, Missed, Seen, Share, TryResult};
 use crate::disk::StoreError;
 use crate::disk::non_blocking::check_may_free;
 use crate::file::rules::name::same_name;
@@ -51,7 +52,8 @@ impl Share {
             Ok((path.clone(), open.owner.clone()))
         })?;
         let rules = RenameRules::Handle(handle.slot(), handle.id());
-        let answer = self.rename_found(Rename { to, replace, rules }, || self.found_by(handle));
+        let rename = Rename { to, replace, rules };
+        let answer = self.rename_found(rename, || self.found_by(handle), &|| ());
         self.note_refusal("rename", &path, &owner, answer.map(drop))?;
         self.tell(ChangeNotice::Name(&path));
         self.tell(ChangeNotice::Name(to));
@@ -67,7 +69,7 @@ impl Share {
         to: &SharePath,
         replace: bool,
     ) -> Result<()> {
-        self.rename_by_name(cx, from, Rename { to, replace, rules: RenameRules::Mount })
+        self.rename_noted(cx, (from, to), (replace, NameRules::Nt))
     }
 
     /// Renames by name as POSIX does: opens of the target keep working without a name, opens below
@@ -79,30 +81,39 @@ impl Share {
         to: &SharePath,
         replace: bool,
     ) -> Result<()> {
-        self.rename_by_name(cx, from, Rename { to, replace, rules: RenameRules::Posix })
+        self.rename_noted(cx, (from, to), (replace, NameRules::Posix))
     }
 
-    fn rename_by_name(&self, cx: &Context, from: &SharePath, rename: Rename<'_>) -> Result<()> {
-        let answer = self.rename_found(rename, || Ok(self.find(from)?));
-        self.note_refusal("rename", from, cx.owner(), answer.map(drop))
+    fn rename_noted(
+        &self,
+        cx: &Context,
+        ends: (&SharePath, &SharePath),
+        (replace, rules): (bool, NameRules),
+    ) -> Result<()> {
+        let how = if replace { MoveHow::Replace } else { MoveHow::NoReplace };
+        let renamed = self.mount_rename(Attempt::Last, cx, ends, (how, rules), &|| ());
+        renamed.expect("the last attempt has an answer")
     }
 
-    /// Finds the source and moves it; repeated while names change.
+    /// Finds the source and moves it; repeated while names change. `moved` is called before the
+    /// name lock is released.
     pub(in crate::file::service) fn rename_found(
         &self,
         rename: Rename<'_>,
         find: impl Fn() -> Result<FoundFile>,
+        moved: &dyn Fn(),
     ) -> Result<RenamedForRest> {
         let any_directory = |source: &Seen| is_directory(&source.found);
         self.at_ends(
             || self.see_by(&find),
             any_directory,
             |source, directory| {
-                let moved = self.rename_source(source, rename)?;
+                let renamed = self.rename_source(source, rename)?;
+                moved();
                 if directory && matches!(rename.rules, RenameRules::Posix) {
                     self.move_opens_below(&source.found.path, rename.to)?;
                 }
-                Ok(moved)
+                Ok(renamed)
             },
         )
     }

@@ -17,12 +17,12 @@ use crate::sync::front_end;
 /// The longest a caller may wait for a lock in one call.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_hours(1);
 
-/// A refused lock, with what the log of events notes about it.
-struct NoLock {
+/// A refused lock, with what the journal notes about it.
+pub(in crate::file::service) struct NoLock {
     path: SharePath,
     /// `None` if the open has ended.
     who: Option<Owner>,
-    denial: Denial,
+    pub denial: Denial,
 }
 
 fn refused_to(latched: &Latched, handle: &Handle, path: &SharePath, denial: Denial) -> NoLock {
@@ -48,7 +48,10 @@ impl Share {
     }
 
     /// Notes the refusal of a lock, and passes the answer on.
-    fn note_lock(&self, answer: std::result::Result<(), NoLock>) -> Result<()> {
+    pub(in crate::file::service) fn note_lock(
+        &self,
+        answer: std::result::Result<(), NoLock>,
+    ) -> Result<()> {
         let Err(NoLock { path, who, denial }) = answer else { return Ok(()) };
         match who {
             Some(who) => self.note_refusal("lock", &path, &who, Err(denial.into())),
@@ -98,7 +101,7 @@ impl Share {
     }
 
     /// Checks that `by` may use the range in this way through the handle.
-    pub fn check_range(
+    pub(in crate::file::service) fn check_range(
         &self,
         handle: &Handle,
         range: ByteRange,
@@ -159,7 +162,11 @@ impl Share {
 
     /// Takes an `fcntl` lock at once (`F_SETLK`). If a shared lock replaces the owner's exclusive
     /// one, waiting requests may be granted.
-    pub fn posix_lock(&self, handle: &Handle, lock: RangeLock) -> Result<()> {
+    pub(in crate::file::service) fn posix_lock_unnoted(
+        &self,
+        handle: &Handle,
+        lock: RangeLock,
+    ) -> Result<std::result::Result<(), NoLock>> {
         let (answer, wake) = self.latched(handle, |latched, path| {
             check_goes_on(latched)?;
             let answer = latched.state.posix_lock(handle.slot(), lock);
@@ -168,7 +175,7 @@ impl Share {
             Ok((answer, wake))
         })?;
         self.wake(wake);
-        self.note_lock(answer)
+        Ok(answer)
     }
 
     /// Unlocks the part of a range that an `fcntl` owner holds (`F_UNLCK`).
@@ -182,7 +189,7 @@ impl Share {
     }
 
     /// The lock that would refuse an `fcntl` lock (`F_GETLK`).
-    pub fn posix_test(
+    pub(in crate::file::service) fn posix_test(
         &self,
         handle: &Handle,
         owner: u64,

@@ -5,7 +5,6 @@
 //!   open         opening and closing; posix: what the mount adds
 //!   io           reading and writing through a handle
 //!   locks        byte-range locks, waiting with a bound
-//!   releases     handles that are being released, and waiting for their release
 //!   force_close  closing other clients' handles
 //!   handles      List Handles; why: what could refuse a request on a file
 //! ```
@@ -16,7 +15,6 @@ pub(in crate::file::service) mod io;
 pub(in crate::file::service) mod locks;
 pub(in crate::file::service) mod open;
 pub(in crate::file::service) mod posix;
-pub(in crate::file::service) mod releases;
 pub(in crate::file::service) mod table;
 pub(in crate::file::service) mod waiting;
 pub(in crate::file::service) mod why;

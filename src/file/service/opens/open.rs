@@ -13,7 +13,7 @@ use crate::file::rules::create::{CreateAction, ExistingFile, OpenRequest};
 use crate::file::rules::file::{Closed, Ending, OpenGrant};
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::ranges::Ticket;
-use crate::file::rules::{Access, Attributes, Denial, SharePath};
+use crate::file::rules::{Access, Attributes, Denial, ShareMode, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::journal::Happening;
 use crate::rules::{Context, FileId, HandleId, Owner};
@@ -84,22 +84,12 @@ impl Share {
         posix: PosixOpen,
     ) -> Result<OpenedFile> {
         let answer = self.open_unnoted(cx, path, request, posix);
-        self.note_open(cx, path, answer)
-    }
-
-    /// Notes the refusal of an open, and passes the answer on.
-    pub fn note_open(
-        &self,
-        cx: &Context,
-        path: &SharePath,
-        answer: Result<OpenedFile>,
-    ) -> Result<OpenedFile> {
         self.note_refusal("open", path, cx.owner(), answer)
     }
 
-    /// Opens without noting a refusal in the log: for a caller that may ask again, and notes the
-    /// final answer with [`Share::note_open`]. A grant is final and is noted here.
-    pub fn open_unnoted(
+    /// Opens without noting a refusal in the journal: for a caller that may ask again, and notes
+    /// the final answer. A grant is final and is noted here.
+    pub(in crate::file::service) fn open_unnoted(
         &self,
         cx: &Context,
         path: &SharePath,
@@ -476,26 +466,23 @@ impl Share {
     }
 
     /// Changes the share mode of an open.
-    pub fn set_share_mode(
+    pub(in crate::file::service) fn set_share_unnoted(
         &self,
         cx: &Context,
         handle: &Handle,
-        share: crate::file::rules::ShareMode,
+        share: ShareMode,
     ) -> Result<()> {
-        let (answer, path, wake) = self.with_cell(&handle.cell, |latched| {
-            let (_, path) = latched.state.get(handle.slot, handle.id)?;
-            let path = path.clone();
-            let answer = latched.state.set_share(handle.slot, handle.id, share);
-            if answer.is_ok() && self.notes_all() {
+        // A refusal lets no request through, and requests that it woke would ask again at once.
+        let wake = self.latched(handle, |latched, path| {
+            latched.state.set_share(handle.slot, handle.id, share)?;
+            if self.notes_all() {
                 let what = Happening::Shared { handle: handle.id, share };
-                self.note_of(handle.file(), &path, cx.owner(), what);
+                self.note_of(handle.file(), path, cx.owner(), what);
             }
-            // A refusal lets no request through, and requests that it woke would ask again at once.
-            let wake = if answer.is_ok() { Wake::changed(latched) } else { Wake::nobody() };
-            Ok::<_, FileError>((answer, path, wake))
-        })??;
+            Ok(Wake::changed(latched))
+        })?;
         self.wake(wake);
-        self.note_refusal("set share mode", &path, cx.owner(), answer.map_err(FileError::from))
+        Ok(())
     }
 }
 

@@ -42,6 +42,8 @@ pub struct PosixOpen {
     pub creation: Option<Creation>,
     /// No flush will announce the release: it counts as on its way from the grant on.
     pub without_flush: bool,
+    /// The kernel may look the name up again: a missing file is then not noted as a refusal.
+    pub by_lost_name: bool,
 }
 
 impl Share {
@@ -88,33 +90,29 @@ impl Share {
 
     /// Cuts or grows a file by name, after the step `before`: a momentary open with W that shares
     /// everything.
-    pub fn truncate(
+    pub(in crate::file::service) fn truncate_unnoted(
         &self,
-        cx: &Context,
         path: &SharePath,
         size: u64,
         before: BeforeResize<'_>,
     ) -> Result<()> {
-        let answer = {
-            let _names = self.names()?;
-            self.at_file(path, |FoundFile { path, stat }, cell, latched| {
-                if stat.kind == FileKind::Directory {
-                    return Err(Denial::IsDirectory.into());
-                }
-                latched.state.check_not_pending(path)?;
-                if self.is_read_only(path, stat.id)? {
-                    return Err(Denial::ReadOnly.into());
-                }
-                latched.state.check_access(Access::W, ShareMode::RWD)?;
-                check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
-                let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
-                let _writing = cell.lock_to_write()?;
-                begin_change()?;
-                before(&fd)?;
-                Ok(data::set_len(&fd, size)?)
-            })
-        };
-        self.note_refusal("truncate", path, cx.owner(), answer)
+        let _names = self.names()?;
+        self.at_file(path, |FoundFile { path, stat }, cell, latched| {
+            if stat.kind == FileKind::Directory {
+                return Err(Denial::IsDirectory.into());
+            }
+            latched.state.check_not_pending(path)?;
+            if self.is_read_only(path, stat.id)? {
+                return Err(Denial::ReadOnly.into());
+            }
+            latched.state.check_access(Access::W, ShareMode::RWD)?;
+            check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
+            let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
+            let _writing = cell.lock_to_write()?;
+            begin_change()?;
+            before(&fd)?;
+            Ok(data::set_len(&fd, size)?)
+        })
     }
 
     /// A descriptor of the file of a path, in any spelling, for calls that no rule applies to
@@ -173,21 +171,20 @@ impl Share {
         stat: Stat,
     ) -> Result<OpenedFile> {
         let _names = self.names()?;
-        self.latched(handle, |latched, path| {
+        let (path, answer) = self.latched(handle, |latched, path| {
             begin_change()?;
             let grant = self.grant(cx);
             let id = grant.id;
-            let slot = latched.state.open_again((handle.slot(), handle.id()), request, grant)?;
-            self.note_grant(cx, (stat.id, path), id, request);
-            let handle = Handle::new(id, slot, handle.cell());
-            Ok(OpenedFile {
-                handle,
-                action: CreateAction::Opened,
-                path: path.clone(),
-                stat,
-                made: None,
-            })
-        })
+            let opened = latched.state.open_again((handle.slot(), handle.id()), request, grant);
+            let opened = opened.map(|slot| {
+                self.note_grant(cx, (stat.id, path), id, request);
+                let handle = Handle::new(id, slot, handle.cell());
+                let (action, path) = (CreateAction::Opened, path.clone());
+                OpenedFile { handle, action, path, stat, made: None }
+            });
+            Ok((path.clone(), opened))
+        })?;
+        self.note_refusal("open", &path, cx.owner(), answer.map_err(FileError::from))
     }
 
     /// An error where the backing directory is read-only: for a front end whose kernel opens the
@@ -356,8 +353,8 @@ mod tests {
         // Answers of a call that gives up do not matter: all of it is repeated.
         check_gives_up("unlink", |share, cx, path| drop(share.unlink(cx, path)));
         check_gives_up("remove", |share, cx, path| drop(share.remove_posix(cx, path, false)));
-        check_gives_up("truncate", |share, cx, path| {
-            drop(share.truncate(cx, path, 0, &|_| Ok(())));
+        check_gives_up("truncate", |share, _, path| {
+            drop(share.truncate_unnoted(path, 0, &|_| Ok(())));
         });
         check_gives_up("rename", |share, cx, path| {
             drop(share.rename(cx, &SharePath::new("small").unwrap(), path, true));

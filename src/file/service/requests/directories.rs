@@ -5,7 +5,6 @@
 //! Listing is in [`super::listing`], renaming in [`super::rename`].
 
 use super::super::error::{FileError, Result};
-use super::super::opens::releases::REST_PATIENCE;
 use super::super::share::{Asked, Missed, Seen, Share, TryResult};
 use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
@@ -39,7 +38,7 @@ impl Share {
         metadata: &Metadata,
     ) -> Result<DirectoryProperties> {
         let wants = FileOperation::CreateDirectory.wants();
-        let answer = self.when_free(REST_PATIENCE, &[path], wants, || {
+        let answer = self.when_free(&[path], wants, || {
             Asked::again(self.at_name(path, |seen| match seen {
                 Ok(seen) => self.refuse_taken(&seen),
                 Err(StoreError::NotFound) => {
@@ -154,7 +153,7 @@ impl Share {
         let operation = FileOperation::DeleteDirectory;
         let asking = Asking { cx, lease_id: None };
         let visit = FileVisit { operation, asking, wanted: WantedKind::Directory, range: None };
-        let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
+        let visited = self.when_free(&[path], operation.wants(), || {
             // That it is not empty is the step's own word, and nothing was done then.
             let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
             Asked::again(self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step)))

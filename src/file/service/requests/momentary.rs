@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use super::super::error::Result;
 use super::super::opens::open::Wake;
-use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::{FileCell, Latched};
 use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
 use crate::disk::StoreError;
@@ -93,7 +92,7 @@ impl Share {
     ) -> Result<T> {
         let visit = FileVisit { operation, asking, wanted, range };
         let mut step = Some(step);
-        let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
+        let visited = self.when_free(&[path], operation.wants(), || {
             let visited = self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step));
             // If the step itself refuses, the refusal is final: do not ask again.
             Asked { answer: visited, repeatable: step.is_some() }

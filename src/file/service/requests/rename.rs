@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 
 use super::super::error::Result;
 use super::super::names::rename::{Rename, RenameRules};
-use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::Latched;
 use super::super::share::{Asked, ChangeNotice, Share};
 use super::momentary::ask;
@@ -115,12 +114,13 @@ impl Share {
             let rules = RenameRules::Rest(options, cx.now);
             let rename = Rename { to, replace: options.replace, rules };
             let wants = FileOperation::RenameSource.wants();
-            self.when_free(REST_PATIENCE, &[from, to], wants, || {
-                Asked::again(self.rename_found(rename, || {
-                    let found = self.find(from)?;
-                    check_kind(found.stat.kind, options.directory)?;
-                    Ok(found)
-                }))
+            let find = || {
+                let found = self.find(from)?;
+                check_kind(found.stat.kind, options.directory)?;
+                Ok(found)
+            };
+            self.when_free(&[from, to], wants, || {
+                Asked::again(self.rename_found(rename, find, &|| ()))
             })
         };
         let operation = if options.directory { "Rename Directory" } else { "Rename File" };

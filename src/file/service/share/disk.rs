@@ -33,7 +33,7 @@ impl Disk {
     }
 
     /// The number of changes of names so far.
-    pub(super) fn generation(&self) -> u64 {
+    pub(in crate::file::service) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 

@@ -37,8 +37,8 @@ use std::sync::atomic::AtomicBool;
 pub use changes::{ChangeNotice, LISTENERS_MAX};
 pub(in crate::file::service) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
-pub(in crate::file::service) use releases::Asked;
-pub use releases::RELEASE_WAIT_MAX;
+pub(in crate::file::service) use releases::{Asked, Target, awaits_release};
+pub use releases::{Attempt, RELEASE_WAIT};
 
 use super::error::Result;
 use super::opens::table::OpenTable;

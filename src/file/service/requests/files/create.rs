@@ -14,7 +14,6 @@ use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
-use crate::file::service::opens::releases::REST_PATIENCE;
 use crate::file::service::share::{Asked, Missed, Seen, Share};
 use crate::file::store::share::{FileKind, FoundFile, Stat, data};
 use crate::rules::Timestamp;
@@ -50,7 +49,7 @@ impl Share {
             wanted: WantedKind::File,
             range: None,
         };
-        let visited = self.when_free(REST_PATIENCE, &[path], visit.operation.wants(), || {
+        let visited = self.when_free(&[path], visit.operation.wants(), || {
             Asked::again(self.at_name(path, |seen| match seen {
                 // A link or special file, which REST does not know, keeps its name all the same.
                 Ok(Seen { found: FoundFile { stat, .. }, .. })
