@@ -1,7 +1,4 @@
 //! Database work of callers on an event loop that may block: the threads for it.
-//!
-//! The mode of operations on files, which give up instead of waiting, is in
-//! [`crate::disk::non_blocking`].
 
 use crate::db::DbError;
 

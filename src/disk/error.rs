@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::sync::front_end;
-
 /// Why the store could not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -57,9 +55,6 @@ pub enum StoreError {
         /// Why it cannot be understood.
         why: String,
     },
-    /// The caller cannot wait: the operation is going to be repeated.
-    #[error("it cannot be had without waiting")]
-    WouldWait,
     /// Another process serves the state folder.
     #[error("the state folder {} is in use by another process", path.display())]
     InUse { path: PathBuf },
@@ -113,23 +108,4 @@ pub(crate) fn failing(what: &'static str) -> impl Fn(io::Error) -> StoreError {
         Some(errno) => StoreError::from_errno(what, errno),
         None => StoreError::Io { what, source: error },
     }
-}
-
-/// The most bytes of disk that an operation in non-blocking mode gives back. The file system takes
-/// up to 200 us a MiB for that.
-pub(crate) const NON_BLOCKING_FREED: u64 = 8 << 20;
-
-/// To be called before a change that gives back so many bytes of disk, while nothing was changed
-/// yet. An error in non-blocking mode, if that would take long.
-pub(crate) fn check_may_free(bytes: u64) -> Result<(), StoreError> {
-    if bytes > NON_BLOCKING_FREED && front_end::gives_up() {
-        return Err(StoreError::WouldWait);
-    }
-    Ok(())
-}
-
-/// To be called right before the first change of an operation: from here on it does not give up,
-/// because it could not be repeated. An error if it has given up before.
-pub(crate) fn begin_change() -> Result<(), StoreError> {
-    if front_end::begin_change() { Ok(()) } else { Err(StoreError::WouldWait) }
 }

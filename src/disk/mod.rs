@@ -17,7 +17,6 @@ pub(crate) mod data_root;
 pub(crate) mod error;
 pub(crate) mod fnv;
 pub(crate) mod folder;
-pub(crate) mod non_blocking;
 pub mod part;
 pub(crate) mod state;
 pub(crate) mod steps;
@@ -27,10 +26,7 @@ pub(crate) mod testing;
 pub(crate) mod tree;
 
 pub use data_root::{DataRoot, DataRootError, FORMAT, HIDDEN, OldLayout};
-#[cfg(test)]
-pub(crate) use error::NON_BLOCKING_FREED;
 pub use error::StoreError;
-pub(crate) use error::{begin_change, check_may_free};
 pub(crate) use fnv::fnv1a;
 pub use folder::Durability;
 pub use state::{Drawer, Entries, StateDir, keep_epoch_in, last_epoch_in};

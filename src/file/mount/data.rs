@@ -245,9 +245,8 @@ pub fn answer(done: Done<()>, reply: ReplyEmpty) {
 
 /// `fsync(2)` and `fdatasync(2)`.
 pub fn sync(state: &Arc<State>, fh: u64, data_only: bool, reply: ReplyEmpty) {
-    let flush = move |fd: &OwnedFd| match data_only {
-        true => rustix::fs::fdatasync(fd),
-        false => rustix::fs::fsync(fd),
+    let flush = move |fd: &OwnedFd| {
+        if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
     };
     on_pool(state, move |state| on_file(state, fh, flush), |done| answer(done, reply));
 }

@@ -97,7 +97,6 @@ fn of_store(error: &StoreError) -> Errno {
         StoreError::PermissionDenied => Errno::EACCES,
         StoreError::FileTooLong => Errno::EFBIG,
         StoreError::NameTooLong => Errno::ENAMETOOLONG,
-        StoreError::WouldWait => Errno::EAGAIN,
         StoreError::InUse { .. } => Errno::EBUSY,
         StoreError::Damaged { .. } => Errno::EIO,
         StoreError::Io { source, .. } => {

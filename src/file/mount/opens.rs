@@ -533,7 +533,7 @@ pub fn ttl(state: &State, node: u64, stat: &Stat) -> std::time::Duration {
     let has_others = has_other_names(stat)
         || state.nodes.number(node, stat.id) != node
         || state.opens_by_lost_names() && by_lost_name().is_some();
-    if has_others || state.share().may_have_pending_name(stat.id) { NO_TTL } else { TTL }
+    if has_others || state.share().has_pending_name(stat.id) { NO_TTL } else { TTL }
 }
 
 /// [`ttl`] of a name that was looked up when `changes` names had changed

@@ -231,9 +231,7 @@ fn store_code(error: &StoreError) -> Option<(StatusCode, &'static str)> {
             (FORBIDDEN, "InsufficientAccountPermissions")
         }
         StoreError::NameTooLong => (BAD_REQUEST, "InvalidFileOrDirectoryPathName"),
-        StoreError::Replaced | StoreError::WouldWait | StoreError::InUse { .. } => {
-            (BUSY, "ServerBusy")
-        }
+        StoreError::Replaced | StoreError::InUse { .. } => (BUSY, "ServerBusy"),
         StoreError::Io { source, .. } => return io_code(source),
         StoreError::Damaged { .. } => return None,
     })

@@ -37,7 +37,7 @@ impl Share {
         };
         let mut locks = Vec::new();
         for cell in cells {
-            let latched = cell.latch()?;
+            let latched = cell.latch();
             let state = &latched.state;
             for lock in state.locks() {
                 let open = state.opens().find(|(_, open, _)| open.id == lock.handle);
@@ -60,7 +60,7 @@ impl Share {
         let _names = self.names()?;
         let mut pending = Vec::new();
         for cell in self.all_in_use() {
-            let latched = cell.latch()?;
+            let latched = cell.latch();
             let state = &latched.state;
             for (path, _) in state.names().filter(|(_, pending)| *pending) {
                 let opens = state.opens().filter(|(_, _, opened)| *opened == path);

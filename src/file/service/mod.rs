@@ -44,7 +44,7 @@ pub use tally::Tally;
 
 // Types of the rules and the store that arguments and answers are made of.
 pub use crate::disk::StoreError;
-pub use crate::file::store::share::data::{read_at, read_bytes_now, set_len, write_at};
+pub use crate::file::store::share::data::{read_at, set_len, write_at};
 pub use crate::file::store::share::difference::ChangedRange;
 pub use crate::file::store::share::{
     Case, Control, CopyProgress, CopyState, ETag, FileKind, FoundFile, HttpHeaders, ListedName,

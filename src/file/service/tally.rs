@@ -25,7 +25,7 @@ impl Share {
     /// Adds what is held of its files.
     fn add_to(&self, tally: &mut Tally) {
         for cell in self.all_in_use() {
-            let latched = cell.latch_waiting();
+            let latched = cell.latch();
             let state = &latched.state;
             tally.opens += state.open_count() as u64;
             tally.locks += state.locks().count() as u64;

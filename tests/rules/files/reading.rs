@@ -3,7 +3,6 @@
 use std::thread;
 
 use latchfs::file::service::{IO_MAX, TimeChange};
-use latchfs::sync::front_end::without_waiting;
 
 use crate::files::fixture::{BYTES, Fixture, code, path};
 
@@ -109,29 +108,6 @@ fn a_reader_stops_no_open_and_no_delete() {
     let handle = fixture.open(&file, "rwd", "none");
     fixture.share.close(&handle).unwrap();
     assert_eq!(code(&fixture.share.delete_file(fixture.rest(), &file)), "ok");
-}
-
-#[test]
-fn who_cannot_wait_gets_what_is_at_hand_and_leaves_no_trace_of_the_rest() {
-    let fixture = Fixture::new();
-    let (file, long) = (fixture.file(), path("long"));
-    fixture.create(&long, IO_MAX as u64).unwrap();
-    let read = |path| without_waiting(|| fixture.get(path, None));
-    assert_eq!(read(&file).unwrap().unwrap(), BYTES);
-    assert!(read(&long).is_none(), "to copy so much takes long, wherever it comes from");
-    let handle = fixture.open(&file, "rw", "none");
-    assert_eq!(code(&read(&file).unwrap()), "SharingViolation");
-    let refusals = || fixture.events.file_events().len();
-    let before = refusals();
-    fixture.share.set_flushed(&handle).unwrap();
-    assert!(read(&file).is_none(), "its release is waited for");
-    let put = without_waiting(|| fixture.put(&file, 0, b"x"));
-    assert!(put.is_none());
-    assert_eq!(refusals(), before, "nobody was refused");
-    fixture.share.close(&handle).unwrap();
-    assert_eq!(read(&file).unwrap().unwrap(), BYTES);
-    // Whoever comes after may wait again.
-    assert_eq!(fixture.get(&long, None).unwrap().len(), IO_MAX);
 }
 
 #[test]

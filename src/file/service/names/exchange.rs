@@ -91,7 +91,7 @@ impl Share {
             return Ok(());
         }
         for end in [one, other].into_iter().filter(|end| is_directory(end)) {
-            if let Some(holder) = self.open_below(&end.path)? {
+            if let Some(holder) = self.open_below(&end.path) {
                 return Err(Denial::OpenBelow(Box::new(holder)).into());
             }
         }

@@ -44,7 +44,7 @@ impl Share {
             }
             // The source is asked first, and again when it is linked.
             if let Some(cell) = self.in_use(source.found.stat.id) {
-                check(&*cell.latch()?, &source.found.path)?;
+                check(&cell.latch(), &source.found.path)?;
             }
             self.link_source(&source, (to, replace), &check)
         })

@@ -11,7 +11,6 @@ use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
 use super::super::share::{Attempt, ChangeNotice, Missed, Seen, Share, TryResult};
 use crate::disk::StoreError;
-use crate::disk::non_blocking::check_may_free;
 use crate::file::rules::name::same_name;
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::{Access, Denial, Holder, ShareMode, SharePath};
@@ -168,7 +167,7 @@ impl Share {
         // Under the name lock alone no open can come in: what is below now is all there is.
         if is_directory(source)
             && !matches!(rename.rules, RenameRules::Posix)
-            && let Some(holder) = self.open_below(&source.path)?
+            && let Some(holder) = self.open_below(&source.path)
         {
             return Err(Denial::OpenBelow(Box::new(holder)).into());
         }
@@ -219,7 +218,6 @@ impl Share {
         }
         self.lock_both(source, target, |latched, replaced| {
             self.check_both(latched, from, replaced, over, rename)?;
-            check_may_free(over.stat.freed())?;
             let there = &over.path;
             let links = self.links(there, over.stat.id, is_directory(over));
             let prepared = self.prepare_move(from, there, rename.rules)?;
@@ -403,15 +401,15 @@ impl Share {
 
     /// An open of any file below a directory. Looks at all files in use: renaming a directory is
     /// rare, and an index would cost every open.
-    pub(in crate::file::service) fn open_below(&self, dir: &SharePath) -> Result<Option<Holder>> {
+    pub(in crate::file::service) fn open_below(&self, dir: &SharePath) -> Option<Holder> {
         for cell in self.all_in_use() {
-            let latched = cell.latch()?;
+            let latched = cell.latch();
             let mut opens = latched.state.opens();
             if let Some((_, open, _)) = opens.find(|(_, _, path)| path.is_below(dir)) {
-                return Ok(Some(open.holder()));
+                return Some(open.holder());
             }
         }
-        Ok(None)
+        None
     }
 }
 

@@ -67,7 +67,7 @@ impl Share {
             self.each_handle(&scope, |open_at, (open, _), _| match which {
                 WhichHandles::One(id) if id != open.id => {}
                 WhichHandles::One(_) | WhichHandles::All => opens.push(open_at),
-            })?;
+            });
         }
         let mut count = ForceClosed::default();
         for open_at in opens {
@@ -88,7 +88,7 @@ impl Share {
     pub(in crate::file::service) fn close_all_handles(&self, who: &Owner) {
         for cell in self.all_in_use() {
             // Waiting lock requests first: the close of the lock's holder would grant them.
-            let (open, wake) = self.with_cell_waiting(&cell, |latched| {
+            let (open, wake) = self.with_cell(&cell, |latched| {
                 latched.ending = true;
                 let mut wake = Wake::nobody();
                 for ticket in latched.waiting.tickets() {
@@ -104,7 +104,7 @@ impl Share {
                     log::warn!("share {}: closing handle {id}: {error}", self.name());
                 }
             }
-            self.with_cell_waiting(&cell, |latched| latched.ending = false);
+            self.with_cell(&cell, |latched| latched.ending = false);
         }
     }
 
@@ -134,7 +134,7 @@ impl Share {
         let (file, owner) = (cell.id, open.owner);
         let told = ClosedHandle { id, file, path, owner, access, removed, with_share };
         for other in self.tell_force_closed(&told)? {
-            let slot = cell.latch_waiting().state.find(other);
+            let slot = cell.latch().state.find(other);
             if let Some(slot) = slot
                 && self.end_forced(who, cell, slot, other)?.is_some()
             {

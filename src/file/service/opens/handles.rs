@@ -112,7 +112,7 @@ impl Share {
         let mut handles = Vec::new();
         self.each_handle(&scope, |open_at, (open, path), pending| {
             handles.push(describe(open_at.cell.id, (open, path), pending));
-        })?;
+        });
         handles.sort_unstable_by_key(|handle| handle.id);
         Ok(handles)
     }
@@ -149,14 +149,14 @@ impl Share {
         &self,
         scope: &HandleScope,
         mut show: impl FnMut(OpenAt, (&Open, &SharePath), bool),
-    ) -> Result<()> {
+    ) {
         let cells = if scope.recursive {
             self.all_in_use()
         } else {
             self.in_use(scope.found.stat.id).into_iter().collect()
         };
         for cell in cells {
-            let latched = cell.latch()?;
+            let latched = cell.latch();
             for (slot, open, path) in latched.state.opens() {
                 if scope.holds(cell.id, path) {
                     let open_at = OpenAt { cell: Arc::clone(&cell), slot, id: open.id };
@@ -164,7 +164,6 @@ impl Share {
                 }
             }
         }
-        Ok(())
     }
 }
 

@@ -8,7 +8,6 @@ use super::super::error::Result;
 use super::super::share::Share;
 use super::open::Handle;
 use super::table::Latched;
-use crate::disk::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Attributes, Denial, Rights, SharePath};
 use crate::file::store::share::{FoundFile, OpenFor, Stat, data};
@@ -43,7 +42,7 @@ impl Share {
             // A locked range past the end refuses before the end is noticed (br39).
             latched.state.check_read(handle.slot(), handle.id(), range)?;
             let fd = self.disk().open_file(path, OpenFor::Read)?;
-            Ok((fd, cell.lock_to_read()?))
+            Ok((fd, cell.lock_to_read()))
         })?;
         let mut bytes = vec![0; length];
         let got = data::read_at(&fd, &mut bytes, offset)?;
@@ -68,7 +67,7 @@ impl Share {
             latched.state.check_write(handle.slot(), handle.id(), range)?;
             let fd = self.disk().open_file(path, OpenFor::Write)?;
             self.count_change(&fd, handle.file())?;
-            let _writing = handle.cell().lock_to_write()?;
+            let _writing = handle.cell().lock_to_write();
             Ok(data::write_at(&fd, bytes, offset)?)
         })
     }
@@ -133,13 +132,8 @@ impl Share {
         size: u64,
         before: BeforeResize<'_>,
     ) -> Result<()> {
-        let _writing = handle.cell().lock_to_write()?;
+        let _writing = handle.cell().lock_to_write();
         self.count_change(fd, handle.file())?;
-        if is_non_blocking() {
-            let stat = Stat::of(fd)?;
-            check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
-        }
-        begin_change()?;
         before(fd)?;
         Ok(data::set_len(fd, size)?)
     }

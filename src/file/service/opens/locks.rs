@@ -12,7 +12,6 @@ use crate::file::rules::file_ranges::{LockAnswer, RangeUse};
 use crate::file::rules::ranges::{ByteRange, LockKind, LockOwner, RangeLock, Ticket};
 use crate::file::rules::{Denial, SharePath};
 use crate::rules::Owner;
-use crate::sync::front_end;
 
 /// The longest a caller may wait for a lock in one call.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_hours(1);
@@ -143,9 +142,7 @@ impl Share {
             }
             (cancelled, wake)
         };
-        // The wait must end, whichever thread ends it.
-        let (cancelled, wake) =
-            front_end::to_the_end(|| self.with_cell_waiting(handle.cell(), cancel));
+        let (cancelled, wake) = self.with_cell(handle.cell(), cancel);
         self.wake(wake);
         cancelled
     }

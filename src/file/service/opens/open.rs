@@ -8,7 +8,6 @@ use super::super::share::{ChangeNotice, Missed, Share, TryResult, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
 use crate::disk::StoreError;
-use crate::disk::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::file::rules::create::{CreateAction, ExistingFile, OpenRequest};
 use crate::file::rules::file::{Closed, Ending, OpenGrant};
 use crate::file::rules::opens::OpenSlot;
@@ -17,7 +16,6 @@ use crate::file::rules::{Access, Attributes, Denial, ShareMode, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::journal::Happening;
 use crate::rules::{Context, FileId, HandleId, Owner};
-use crate::sync::front_end;
 
 /// An open that was granted. It lasts until it is given to [`Share::close`], or force-closed.
 #[derive(Debug)]
@@ -139,11 +137,6 @@ impl Share {
         let empties = matches!(action, CreateAction::Overwritten | CreateAction::Superseded);
         let cuts =
             posix.truncate && posix.cuts_only.is_none_or(|file| file == stat.id) && stat.size > 0;
-        if empties || cuts {
-            check_may_free(stat.allocated)?;
-        }
-        // A grant stands: an operation that gave up after it would be granted once more.
-        begin_change()?;
         let grant = self.grant(cx);
         let id = grant.id;
         let slot = latched.state.open(request, action, &target, &path, grant)?;
@@ -239,7 +232,7 @@ impl Share {
                     self.note_grant(cx, (stat.id, path), id, request);
                     let handle = Handle { id, slot, cell: Arc::clone(cell) };
                     Ok(OpenedFile { handle, action, path: path.clone(), stat, made })
-                })?
+                })
             })
         });
         match made {
@@ -355,18 +348,16 @@ impl Share {
         self.end(&handle.cell, handle.slot, handle.id, None).map(drop)
     }
 
-    /// Ends an open and says which name was removed with it, if one was. In non-blocking mode
-    /// [`crate::disk::StoreError::WouldWait`] if a lock is held by another thread: then the open
-    /// has not ended.
+    /// Ends an open and says which name was removed with it, if one was.
     pub fn release(&self, handle: &Handle) -> Result<Option<SharePath>> {
-        let closed = self.end_now(&handle.cell, handle.slot, handle.id, None)?;
+        let closed = self.end(&handle.cell, handle.slot, handle.id, None)?;
         Ok(closed.remove.then_some(closed.path))
     }
 
     /// Ends the open of that identity, and the opens that end with it; returns how many ended.
     pub fn force_close(&self, cx: &Context, id: HandleId) -> Result<u64> {
         for cell in self.all_in_use() {
-            let slot = cell.latch_waiting().state.find(id);
+            let slot = cell.latch().state.find(id);
             if let Some(slot) = slot {
                 return self.force_close_at(cx.owner(), &cell, slot, id);
             }
@@ -382,29 +373,14 @@ impl Share {
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
-        // Also by an operation that has given up: nothing else ends this open.
-        front_end::to_the_end(|| self.end_now(cell, slot, id, by))
-    }
-
-    fn end_now(
-        &self,
-        cell: &Arc<FileCell>,
-        slot: OpenSlot,
-        id: HandleId,
-        by: Option<&Owner>,
-    ) -> Result<Closed> {
         // No directory above is renamed meanwhile: a name that goes with this open is removed
         // where it is, and the table follows such a rename a moment after the disk.
         let names = self.names_in_any_phase()?;
         let (closed, wake) = self.with_cell(cell, |latched| {
-            if is_non_blocking() {
-                check_may_free(self.freed_by_end(latched, slot, id))?;
-            }
-            begin_change()?;
             let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
-            Ok::<_, FileError>((closed, Wake::after_close(latched, id, by.is_some())))
-        })??;
+            (closed, Wake::after_close(latched, id, by.is_some()))
+        });
         drop(names);
         if let Ok(closed) = &closed
             && closed.remove
@@ -422,19 +398,6 @@ impl Share {
             self.note(&closed.path, owner, Happening::Removed);
         }
         Ok(closed)
-    }
-
-    /// The bytes of disk that the end of an open may give back.
-    fn freed_by_end(&self, latched: &Latched, slot: OpenSlot, id: HandleId) -> u64 {
-        if let Some(fd) = &latched.nameless {
-            return Stat::of(fd).map_or(0, |stat| stat.freed());
-        }
-        match latched.state.get(slot, id) {
-            Ok((open, path)) if open.delete_on_close || latched.state.is_pending(open) => {
-                self.disk().stat(path).map_or(0, |stat| stat.freed())
-            }
-            _ => 0,
-        }
     }
 
     fn end_latched(

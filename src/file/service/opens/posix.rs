@@ -11,7 +11,6 @@ use super::super::share::Share;
 use super::io::BeforeResize;
 use super::open::{Handle, OpenedFile};
 use super::table::Latched;
-use crate::disk::non_blocking::{begin_change, check_may_free};
 use crate::file::rules::create::{CreateAction, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, OpenFor, Stat, data, proc_path};
@@ -106,10 +105,8 @@ impl Share {
                 return Err(Denial::ReadOnly.into());
             }
             latched.state.check_access(Access::W, ShareMode::RWD)?;
-            check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
             let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
-            let _writing = cell.lock_to_write()?;
-            begin_change()?;
+            let _writing = cell.lock_to_write();
             before(&fd)?;
             Ok(data::set_len(&fd, size)?)
         })
@@ -158,7 +155,7 @@ impl Share {
 
     /// The descriptor of a file that lost a name while it was open.
     pub fn nameless(&self, file: FileId) -> Option<Arc<OwnedFd>> {
-        self.in_use(file)?.latch().ok()?.nameless.clone()
+        self.in_use(file)?.latch().nameless.clone()
     }
 
     /// Opens the file of an open again, as programs can through `/proc/self/fd`, whether or not the
@@ -172,7 +169,6 @@ impl Share {
     ) -> Result<OpenedFile> {
         let _names = self.names()?;
         let (path, answer) = self.latched(handle, |latched, path| {
-            begin_change()?;
             let grant = self.grant(cx);
             let id = grant.id;
             let opened = latched.state.open_again((handle.slot(), handle.id()), request, grant);
@@ -266,12 +262,10 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
-    use crate::disk::NON_BLOCKING_FREED;
     use crate::file::rules::create::OpenRequest;
     use crate::file::service::{ShareOptions, Unlinked};
     use crate::journal::AccountJournal;
     use crate::rules::{Client, Owner};
-    use crate::sync::front_end;
 
     fn share_in(place: &std::path::Path) -> (Share, Context) {
         let (root, state) = (place.join("root"), place.join("state"));
@@ -329,68 +323,6 @@ mod tests {
         });
         share.close(&opened.unwrap().handle).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"");
-    }
-
-    /// Does `change` to the large file `f` in non-blocking mode, which must give up, and then as a
-    /// caller that can wait.
-    fn check_gives_up(name: &str, change: impl Fn(&Share, &Context, &SharePath)) {
-        let place = tempfile::tempdir().unwrap();
-        let (share, cx) = share_in(place.path());
-        let (file, path) = (place.path().join("root/f"), SharePath::new("f").unwrap());
-        let bytes = vec![1; usize::try_from(NON_BLOCKING_FREED).unwrap() + 1];
-        std::fs::write(&file, &bytes).unwrap();
-        std::fs::write(place.path().join("root/small"), "").unwrap();
-        let done = front_end::without_waiting(|| change(&share, &cx, &path));
-        assert!(done.is_none(), "{name}: the space was freed");
-        assert_eq!(std::fs::metadata(&file).unwrap().len(), bytes.len() as u64, "{name}");
-        change(&share, &cx, &path);
-        let left = std::fs::metadata(&file).map_or(0, |left| left.len());
-        assert_eq!((left, share.files_in_use()), (0, 0), "{name}");
-    }
-
-    #[test]
-    fn the_space_of_a_large_file_is_not_freed_in_non_blocking_mode() {
-        // Answers of a call that gives up do not matter: all of it is repeated.
-        check_gives_up("unlink", |share, cx, path| drop(share.unlink(cx, path)));
-        check_gives_up("remove", |share, cx, path| drop(share.remove_posix(cx, path, false)));
-        check_gives_up("truncate", |share, _, path| {
-            drop(share.truncate_unnoted(path, 0, &|_| Ok(())));
-        });
-        check_gives_up("rename", |share, cx, path| {
-            drop(share.rename(cx, &SharePath::new("small").unwrap(), path, true));
-        });
-        let request = OpenRequest::plain(Access::W, ShareMode::RWD);
-        let cut = PosixOpen { truncate: true, ..PosixOpen::default() };
-        check_gives_up("open", |share, cx, path| {
-            if let Ok(opened) = share.open_unnoted(cx, path, &request, cut) {
-                share.close(&opened.handle).unwrap();
-            }
-        });
-    }
-
-    #[test]
-    fn the_end_of_an_open_does_not_free_a_large_file_in_non_blocking_mode() {
-        let place = tempfile::tempdir().unwrap();
-        let (share, cx) = share_in(place.path());
-        let (file, path) = (place.path().join("root/f"), SharePath::new("f").unwrap());
-        let request = OpenRequest::plain(Access::W, ShareMode::RWD);
-        for posix in [false, true] {
-            std::fs::write(&file, vec![1; usize::try_from(NON_BLOCKING_FREED).unwrap() + 1])
-                .unwrap();
-            let handle = share.open(&cx, &path, &request).unwrap().handle;
-            let cut = || drop(share.set_size(&handle, 1));
-            let release = || share.release(&handle);
-            if posix {
-                share.remove_posix(&cx, &path, false).unwrap();
-            } else {
-                assert!(front_end::without_waiting(cut).is_none());
-                assert_eq!(share.unlink(&cx, &path).unwrap(), Unlinked::Pending);
-            }
-            assert!(front_end::without_waiting(release).is_none(), "POSIX: {posix}");
-            assert_eq!((file.exists(), share.files_in_use()), (!posix, 1));
-            release().unwrap();
-            assert_eq!((file.exists(), share.files_in_use()), (false, 0));
-        }
     }
 
     #[test]

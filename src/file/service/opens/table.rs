@@ -15,23 +15,14 @@ use std::os::fd::OwnedFd;
 use dashmap::DashMap;
 
 use super::waiting::LockWaiters;
-use crate::disk::StoreError;
-use crate::disk::non_blocking::{check_may_wait, check_not_given_up, is_non_blocking};
 use crate::file::rules::file::FileState;
 use crate::rules::FileId;
 use std::sync::{Arc, TryLockError};
-use std::thread;
 
-use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, front_end};
+use crate::sync::front_end::assert_may_block;
+use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const POISON: &str = "no step of the rules panics";
-
-/// How often a latch is tried in non-blocking mode. Most steps under it take a microsecond or two:
-/// to go on trying costs less than another thread, and ends the wait for a release sooner.
-const TRIES_MAX: u32 = 64;
-
-/// The name of a latch in assertions.
-const LOCK: &str = "the lock of a file";
 
 /// The name of a data latch in assertions.
 const DATA_LATCH: &str = "the data latch of a file";
@@ -71,6 +62,7 @@ impl Latched {
     /// Keeps the cell until [`OpenTable::unpin`].
     pub fn pin(&mut self) {
         self.pins += 1;
+        assert_ne!(self.pins, RETIRED, "there are fewer readers than connections");
     }
 
     fn unpin(&mut self) {
@@ -87,55 +79,21 @@ impl FileCell {
         Self { id, latch: Mutex::default(), data: RwLock::default() }
     }
 
-    /// Locks the file's state, and waits for the lock: for threads that may, and for changes that
-    /// have begun. Only for callers that hold an open of the file: an idle cell may be retired.
-    pub fn latch_waiting(&self) -> MutexGuard<'_, Latched> {
-        front_end::assert_committed(LOCK);
-        self.wait()
+    /// Locks the file's state. An idle cell may be retired: not for callers that found the cell by
+    /// the file's name and change it.
+    pub fn latch(&self) -> MutexGuard<'_, Latched> {
+        assert_may_block("the lock of a file");
+        // A panic under the latch is a broken invariant; going on could grant what is held.
+        self.latch.lock().expect(POISON)
     }
 
-    /// Locks the file's state. In non-blocking mode [`StoreError::WouldWait`], if another thread
-    /// has the lock for longer than a step of the rules takes.
-    pub fn latch(&self) -> Result<MutexGuard<'_, Latched>, StoreError> {
-        front_end::assert_lock_allowed(LOCK);
-        check_not_given_up()?;
-        if !is_non_blocking() {
-            return Ok(self.wait());
-        }
-        for _ in 0..TRIES_MAX {
-            if let Some(latched) = self.try_latch() {
-                return Ok(latched);
-            }
-            thread::yield_now();
-        }
-        check_may_wait()?;
-        Ok(self.wait())
+    /// The data latch, to read bytes.
+    pub fn lock_to_read(&self) -> RwLockReadGuard<'_, ()> {
+        assert_may_block(DATA_LATCH);
+        self.data.read().expect(POISON)
     }
 
-    /// Locks the file's state if no other thread has the lock, in any mode.
-    pub fn try_latch(&self) -> Option<MutexGuard<'_, Latched>> {
-        match self.latch.try_lock() {
-            Ok(latched) => Some(latched),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        }
-    }
-
-    /// The data latch, to read bytes. In non-blocking mode [`StoreError::WouldWait`], if another
-    /// thread writes.
-    pub fn lock_to_read(&self) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
-        front_end::assert_lock_allowed(DATA_LATCH);
-        match self.data.try_read() {
-            Ok(reading) => Ok(reading),
-            Err(TryLockError::WouldBlock) => {
-                check_may_wait()?;
-                Ok(self.data.read().expect(POISON))
-            }
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        }
-    }
-
-    /// The data latch, to read bytes, if no other thread writes; in any mode.
+    /// The data latch, to read bytes, if no other thread writes: for event loops.
     pub fn try_lock_to_read(&self) -> Option<RwLockReadGuard<'_, ()>> {
         match self.data.try_read() {
             Ok(reading) => Some(reading),
@@ -144,23 +102,10 @@ impl FileCell {
         }
     }
 
-    /// The data latch, to write bytes. In non-blocking mode [`StoreError::WouldWait`], if another
-    /// thread reads or writes.
-    pub fn lock_to_write(&self) -> Result<RwLockWriteGuard<'_, ()>, StoreError> {
-        front_end::assert_lock_allowed(DATA_LATCH);
-        match self.data.try_write() {
-            Ok(writing) => Ok(writing),
-            Err(TryLockError::WouldBlock) => {
-                check_may_wait()?;
-                Ok(self.data.write().expect(POISON))
-            }
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        }
-    }
-
-    fn wait(&self) -> MutexGuard<'_, Latched> {
-        // A panic under the latch is a broken invariant; going on could grant what is held.
-        self.latch.lock().expect(POISON)
+    /// The data latch, to write bytes.
+    pub fn lock_to_write(&self) -> RwLockWriteGuard<'_, ()> {
+        assert_may_block(DATA_LATCH);
+        self.data.write().expect(POISON)
     }
 }
 
@@ -196,22 +141,17 @@ pub struct OpenTable {
 }
 
 impl OpenTable {
-    /// Does `step` under the lock of the file, making its cell if there is none. In non-blocking
-    /// mode [`StoreError::WouldWait`], if another thread has the lock.
-    pub fn with<T>(
-        &self,
-        id: FileId,
-        step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> T,
-    ) -> Result<T, StoreError> {
+    /// Does `step` under the lock of the file, making its cell if there is none.
+    pub fn with<T>(&self, id: FileId, step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> T) -> T {
         loop {
             let cell = self.cell(id);
-            let mut latched = cell.latch()?;
+            let mut latched = cell.latch();
             if latched.is_retired() {
                 continue;
             }
             let answer = step(&cell, &mut latched);
             self.retire_if_idle(&cell, &mut latched);
-            return Ok(answer);
+            return answer;
         }
     }
 
@@ -221,33 +161,19 @@ impl OpenTable {
         one: FileId,
         other: FileId,
         step: impl FnOnce(&mut Latched, &mut Latched) -> T,
-    ) -> Result<T, StoreError> {
+    ) -> T {
         assert_ne!(one, other, "one file is locked once");
         if one < other {
-            self.with(one, |_, one| self.with(other, |_, other| step(one, other)))?
+            self.with(one, |_, one| self.with(other, |_, other| step(one, other)))
         } else {
-            self.with(other, |_, other| self.with(one, |_, one| step(one, other)))?
+            self.with(other, |_, other| self.with(one, |_, one| step(one, other)))
         }
     }
 
     /// Does `step` under the lock of a cell that a handle refers to, and forgets the cell if
-    /// nothing is left. On a retired cell every handle is closed, and the state says so. In
-    /// non-blocking mode [`StoreError::WouldWait`], if another thread has the lock.
-    pub fn with_cell<T>(
-        &self,
-        cell: &Arc<FileCell>,
-        step: impl FnOnce(&mut Latched) -> T,
-    ) -> Result<T, StoreError> {
-        Ok(self.step_on(cell, cell.latch()?, step))
-    }
-
-    /// As [`OpenTable::with_cell`], for threads that may wait and for changes that have begun.
-    pub fn with_cell_waiting<T>(
-        &self,
-        cell: &Arc<FileCell>,
-        step: impl FnOnce(&mut Latched) -> T,
-    ) -> T {
-        self.step_on(cell, cell.latch_waiting(), step)
+    /// nothing is left. On a retired cell every handle is closed, and the state says so.
+    pub fn with_cell<T>(&self, cell: &Arc<FileCell>, step: impl FnOnce(&mut Latched) -> T) -> T {
+        self.step_on(cell, cell.latch(), step)
     }
 
     fn step_on<T>(
@@ -265,13 +191,18 @@ impl OpenTable {
 
     /// Takes one [`Latched::pin`] back; waits for the file's lock.
     pub fn unpin(&self, cell: &Arc<FileCell>) {
-        front_end::to_the_end(|| self.with_cell_waiting(cell, Latched::unpin));
+        self.with_cell(cell, Latched::unpin);
     }
 
-    /// Takes one [`Latched::pin`] back; false if another thread has the file's lock.
+    /// Takes one [`Latched::pin`] back; false if another thread has the file's lock. For event
+    /// loops.
     pub fn try_unpin(&self, cell: &Arc<FileCell>) -> bool {
-        let latched = cell.try_latch();
-        latched.map(|latched| self.step_on(cell, latched, Latched::unpin)).is_some()
+        match cell.latch.try_lock() {
+            Ok(latched) => self.step_on(cell, latched, Latched::unpin),
+            Err(TryLockError::WouldBlock) => return false,
+            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
+        }
+        true
     }
 
     /// The cell of a file; `None` if the file is not in use.
@@ -323,7 +254,7 @@ mod tests {
                 threads.into_iter().map(|thread| thread.join().unwrap()).collect()
             });
             assert!(cells.iter().all(|cell| Arc::ptr_eq(cell, &cells[0])));
-            table.with(id, |_, _| ()).unwrap();
+            table.with(id, |_, _| ());
             assert_eq!(table.len(), 0);
         }
     }

@@ -41,7 +41,7 @@ impl Share {
         let mut opens = Vec::new();
         let mut locks = Vec::new();
         if let Some(cell) = self.in_use(found.stat.id) {
-            let latched = cell.latch()?;
+            let latched = cell.latch();
             let state = &latched.state;
             let pending = state.names().filter(|(_, pending)| *pending);
             obstacles.extend(pending.map(|(path, _)| Obstacle::DeletePending(path.clone())));

@@ -73,7 +73,7 @@ impl Share {
                 // Without what it was to have it is not what was asked for.
                 self.describe_new(now, (path, &stat), properties, metadata)
                     .inspect_err(|_| self.unmake(path, stat))
-            })?
+            })
         });
         match made {
             // Somebody else made it in between: it exists now.

@@ -127,7 +127,7 @@ impl Share {
             Err(error) => return Err(error.into()),
         };
         let path = dir.join(&listed.name)?;
-        if self.is_name_pending(&path, stat.id)? {
+        if self.is_name_pending(&path, stat.id) {
             return Ok(None);
         }
         let smb = if smb {
@@ -142,9 +142,8 @@ impl Share {
     }
 
     /// True if the name is delete pending, which only a file in use can be.
-    fn is_name_pending(&self, path: &SharePath, id: FileId) -> Result<bool> {
-        let Some(cell) = self.in_use(id) else { return Ok(false) };
-        Ok(cell.latch()?.state.pending_holder(path).is_some())
+    fn is_name_pending(&self, path: &SharePath, id: FileId) -> bool {
+        self.in_use(id).is_some_and(|cell| cell.latch().state.pending_holder(path).is_some())
     }
 
     /// The record of an entry; none if it is gone.

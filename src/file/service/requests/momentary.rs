@@ -16,7 +16,6 @@ use super::super::opens::open::Wake;
 use super::super::opens::table::{FileCell, Latched};
 use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
 use crate::disk::StoreError;
-use crate::disk::non_blocking::check_may_wait;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::{FileOperation, LeaseDemand};
 use crate::file::rules::ranges::ByteRange;
@@ -135,9 +134,6 @@ impl Share {
         seen: &Seen,
         step: &mut Option<S>,
     ) -> TryResult<Visited<T>> {
-        if self.options().sync_always && writes_bytes(visit.operation) {
-            check_may_wait()?; // For the disk.
-        }
         self.lock_seen(seen, |cell, latched| {
             let mut found = seen.found.clone();
             let fd = self.open_to_ask(visit, &found)?;

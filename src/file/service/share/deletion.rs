@@ -5,6 +5,8 @@
 //! file. Whether a name may be deleted is decided by the rules, which the operations ask (`names/`,
 //! `requests/`).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Seen, Share};
@@ -12,7 +14,7 @@ use crate::disk::{Drawer, Durability, Entries, StoreError, fnv1a};
 use crate::file::rules::file::{Closed, FileState};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
-use crate::file::service::opens::table::Latched;
+use crate::file::service::opens::table::{FileCell, Latched};
 use crate::file::store::share::{FileKind, FoundFile, Stat};
 use crate::rules::FileId;
 use crate::rules::lease::FileLease;
@@ -40,14 +42,10 @@ impl Share {
         self.pending.load(Ordering::Acquire) > 0
     }
 
-    /// True if a name of the file may be delete pending. Does not wait: true while another thread
-    /// has the file's lock.
-    pub fn may_have_pending_name(&self, id: FileId) -> bool {
-        let pending = |latched: &Latched| latched.state.names().any(|(_, pending)| pending);
-        self.has_pending()
-            && self
-                .in_use(id)
-                .is_some_and(|cell| cell.try_latch().is_none_or(|latched| pending(&latched)))
+    /// True if a name of the file is delete pending.
+    pub fn has_pending_name(&self, id: FileId) -> bool {
+        let pending = |cell: Arc<FileCell>| cell.latch().state.names().any(|(_, pending)| pending);
+        self.has_pending() && self.in_use(id).is_some_and(pending)
     }
 
     /// Marks a name that has opens as delete pending: on disk first, so that a mark that cannot be
@@ -113,7 +111,7 @@ impl Share {
     /// deletion was promised for wherever the name is.
     pub(in crate::file::service) fn follow_directories(&self, step: impl Fn(&mut FileState)) {
         for cell in self.all_in_use() {
-            let state = &mut cell.latch_waiting().state;
+            let state = &mut cell.latch().state;
             let before = pending_names(state);
             step(state);
             for (from, to) in before.iter().zip(&pending_names(state)) {

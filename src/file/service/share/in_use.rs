@@ -50,26 +50,16 @@ impl Share {
             let (_, path) = latched.state.get(handle.slot(), handle.id())?;
             let path = path.clone();
             step(latched, &path)
-        })?
+        })
     }
 
-    /// Does `step` under the lock of a file in use, open or not. In non-blocking mode
-    /// [`StoreError::WouldWait`], if another thread has the lock.
+    /// Does `step` under the lock of a file in use, open or not.
     pub(in crate::file::service) fn with_cell<T>(
         &self,
         cell: &Arc<FileCell>,
         step: impl FnOnce(&mut Latched) -> T,
-    ) -> Result<T> {
-        Ok(self.table.with_cell(cell, step)?)
-    }
-
-    /// As [`Share::with_cell`], for threads that may wait and for changes that have begun.
-    pub(in crate::file::service) fn with_cell_waiting<T>(
-        &self,
-        cell: &Arc<FileCell>,
-        step: impl FnOnce(&mut Latched) -> T,
     ) -> T {
-        self.table.with_cell_waiting(cell, step)
+        self.table.with_cell(cell, step)
     }
 
     /// Does `step` under the lock of a file whose identity is known for certain: the caller has
@@ -78,8 +68,8 @@ impl Share {
         &self,
         id: FileId,
         step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> T,
-    ) -> Result<T> {
-        Ok(self.table.with(id, step)?)
+    ) -> T {
+        self.table.with(id, step)
     }
 
     /// Takes one [`Latched::pin`] back; waits for the file's lock.

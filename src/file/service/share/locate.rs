@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use super::Share;
 use crate::disk::StoreError;
-use crate::disk::non_blocking::check_may_wait;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
 use crate::file::service::opens::table::{FileCell, Latched};
@@ -86,10 +85,6 @@ impl Share {
     ) -> Result<T> {
         retry(|| {
             let directory = any_directory(&find()?);
-            if directory && self.files_in_use() > 0 {
-                // The paths of files in use change under their locks, when nothing can give up.
-                check_may_wait()?;
-            }
             let _alone = directory.then(|| self.names_alone()).transpose()?;
             let _shared = if directory { None } else { Some(self.names()?) };
             let names = find()?;
@@ -126,8 +121,7 @@ impl Share {
         seen.place.as_ref().filter(|place| holds && place.is_recent())
     }
 
-    /// Runs `step` under the lock of a file, if its name still leads to it. In non-blocking mode
-    /// [`StoreError::WouldWait`], if another thread has the lock.
+    /// Runs `step` under the lock of a file, if its name still leads to it.
     pub(in crate::file::service) fn lock_seen<T>(
         &self,
         seen: &Seen,
@@ -136,7 +130,7 @@ impl Share {
         self.table.with(seen.id(), |cell, latched| {
             self.check_still(seen)?;
             step(cell, latched)
-        })?
+        })
     }
 
     /// Runs `step` under the lock of the directory `path`, if it is known which directory that is
@@ -152,15 +146,10 @@ impl Share {
         if self.making.load(Ordering::SeqCst) > 0 {
             return None;
         }
-        let mut step = Some(step);
-        let locked = self.table.with(id, |_, latched| {
+        self.table.with(id, |_, latched| {
             let known = self.disk.generation() == generation;
-            step.take().filter(|_| known).map(|step| step(latched))
-        });
-        match locked {
-            Ok(done) => done,
-            Err(error) => Some(Err(error.into())),
-        }
+            known.then(|| step(latched))
+        })
     }
 
     /// Runs `step` under the locks of two different files, if both names still lead to them.
@@ -174,7 +163,7 @@ impl Share {
             self.check_still(one)?;
             self.check_still(other)?;
             step(first, second)
-        })?
+        })
     }
 
     /// The caller holds the file's lock.
@@ -206,14 +195,10 @@ impl Share {
         let (found, place) = self.disk.lookup_at(path)?;
         if self.making.load(Ordering::SeqCst) > 0
             && let Some(parent) = found.path.parent()
+            && let Ok(parent) = self.disk.lookup(&parent)
+            && let Some(cell) = self.in_use(parent.stat.id)
         {
-            let parent = match self.disk.lookup(&parent) {
-                Err(StoreError::WouldWait) => return Err(StoreError::WouldWait),
-                looked => looked.ok(),
-            };
-            if let Some(cell) = parent.and_then(|parent| self.in_use(parent.stat.id)) {
-                drop(cell.latch()?);
-            }
+            drop(cell.latch());
         }
         Ok((found, place))
     }

@@ -3,14 +3,12 @@
 //! Everybody who looks names up shares the lock. Renaming a directory moves many names at once and
 //! takes it alone; so do Delete Share, a reset and a restore.
 
-use std::sync::TryLockError;
-
 use super::Share;
-use crate::disk::non_blocking::{check_may_wait, check_not_given_up};
 use crate::file::rules::Denial;
 use crate::file::service::error::Result;
 use crate::rules::Owner;
-use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, front_end};
+use crate::sync::front_end::assert_may_block;
+use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const POISON: &str = "nothing panics under the name lock";
 
@@ -66,16 +64,8 @@ impl Default for NameLock {
 
 impl NameLock {
     fn shared(&self, allowed: impl FnOnce(SharePhase) -> bool) -> Result<NamesShared<'_>> {
-        front_end::assert_lock_allowed(LOCK);
-        check_not_given_up()?;
-        let names = match self.0.try_read() {
-            Ok(names) => names,
-            Err(TryLockError::WouldBlock) => {
-                check_may_wait()?;
-                self.0.read().expect(POISON)
-            }
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        };
+        assert_may_block(LOCK);
+        let names = self.0.read().expect(POISON);
         if allowed(*names) { Ok(NamesShared(names)) } else { Err(names.denial().into()) }
     }
 
@@ -104,16 +94,8 @@ impl Share {
 
     /// The name lock, exclusively: no other operation looks a name up meanwhile.
     pub(in crate::file::service) fn names_alone(&self) -> Result<NamesAlone<'_>> {
-        front_end::assert_lock_allowed(LOCK);
-        check_not_given_up()?;
-        let names = match self.name_lock.0.try_write() {
-            Ok(names) => names,
-            Err(TryLockError::WouldBlock) => {
-                check_may_wait()?;
-                self.name_lock.0.write().expect(POISON)
-            }
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        };
+        assert_may_block(LOCK);
+        let names = self.name_lock.0.write().expect(POISON);
         if *names == SharePhase::Served {
             Ok(NamesAlone(names))
         } else {

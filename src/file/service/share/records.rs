@@ -90,7 +90,7 @@ impl Share {
     ) -> std::result::Result<Record, StoreError> {
         let fd = self.disk.open_file(path, OpenFor::Read)?;
         let id = Stat::of(&fd)?.id;
-        self.table.with(id, |_, _| self.records.load(&fd, id))?
+        self.table.with(id, |_, _| self.records.load(&fd, id))
     }
 
     /// Counts a change of the bytes where the kernel's change times may not show it, so that the

@@ -11,7 +11,6 @@
 use std::time::{Duration, Instant};
 
 use super::{ChangeNotice, Share};
-use crate::disk::non_blocking::check_may_wait;
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::opens::{FLUSH_COUNTS_NANOS, Open};
 use crate::file::rules::share::clash;
@@ -142,7 +141,6 @@ impl Share {
             if last || !self.passes_soon(&refused, Target::Names(paths), wants) {
                 return Err(refused.into());
             }
-            check_may_wait()?;
             match &mut waiting {
                 // A release since the refusal went unnoticed: ask once more.
                 None => waiting = Some((self.releases.watch(), Instant::now() + RELEASE_WAIT)),
@@ -196,7 +194,7 @@ impl Share {
         let waits = |latched: &Latched| ends_with_releases(latched, refused, target, wants, now);
         let name = match target {
             Target::Open(handle) | Target::Beside(handle) => {
-                return handle.cell().latch().is_ok_and(|latched| waits(&latched));
+                return waits(&handle.cell().latch());
             }
             // Of several names, the one whose file the holder has open.
             Target::Names(names) => {
@@ -211,7 +209,7 @@ impl Share {
             Denial::OpenBelow(_) => {
                 let Ok(dir) = self.disk().lookup(name) else { return true };
                 self.all_in_use().iter().all(|cell| {
-                    let Ok(latched) = cell.latch() else { return false };
+                    let latched = cell.latch();
                     let mut below = latched.state.opens().filter(|(_, _, p)| p.is_below(&dir.path));
                     below.all(|(_, open, _)| open.is_flushed(now))
                 })
@@ -241,9 +239,9 @@ impl Share {
     /// True if the name, spelled as on disk, is gone or goes as soon as the releases arrive.
     fn goes_soon(&self, path: &SharePath) -> bool {
         let Ok(stat) = self.disk().stat(path) else { return true };
-        let goes = self.in_use(stat.id).is_some_and(|cell| {
-            cell.latch().is_ok_and(|latched| goes_with_releases(&latched, path, self.now()))
-        });
+        let goes = self
+            .in_use(stat.id)
+            .is_some_and(|cell| goes_with_releases(&cell.latch(), path, self.now()));
         // Not pending: an ordinary file, or one that went since it was looked at.
         goes || self.disk().stat(path).is_err()
     }
@@ -253,7 +251,7 @@ impl Share {
         let now = self.now();
         self.has_pending()
             && self.all_in_use().iter().any(|cell| {
-                let Ok(latched) = cell.latch() else { return false };
+                let latched = cell.latch();
                 let pending: Vec<_> =
                     latched.state.names().filter(|(_, pending)| *pending).map(|(p, _)| p).collect();
                 pending.iter().any(|path| {
@@ -282,7 +280,7 @@ impl Share {
     ) -> Option<bool> {
         let found = self.disk().lookup(path).ok()?;
         let cell = self.in_use(found.stat.id)?;
-        let latched = cell.latch().ok()?;
+        let latched = cell.latch();
         Some(ask(&latched, &found.path))
     }
 

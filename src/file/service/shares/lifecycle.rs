@@ -80,7 +80,7 @@ impl FileService {
     pub fn create_share(&self, name: &str, new: NewShare) -> FileServiceResult<ShareVersion> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         let root = self.root()?;
-        let not_replacing = self.not_replacing()?;
+        let not_replacing = self.not_replacing();
         let properties = self.new_properties(new)?;
         let version = properties.version();
         let claim = self.claim(name)?;
@@ -107,7 +107,7 @@ impl FileService {
         at: &ShareRef<'_>,
         snapshots: DeleteShareSnapshots,
     ) -> FileServiceResult<Option<ShareDeletion>> {
-        let _not_replacing = self.not_replacing()?;
+        let _not_replacing = self.not_replacing();
         let served = self.served(at.name)?;
         let root = self.root()?;
         let (mut claim, properties) = {
@@ -170,7 +170,7 @@ impl FileService {
     pub fn restore_share(&self, name: &str, version: &str) -> FileServiceResult<ShareVersion> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         let root = self.root()?;
-        let not_replacing = self.not_replacing()?;
+        let not_replacing = self.not_replacing();
         let key = (name.to_owned(), version.to_owned());
         let claim = self.claim(name)?;
         let (when, share) = {
@@ -205,7 +205,7 @@ impl FileService {
     /// Removes deleted shares whose time is over, for good; how many there were.
     pub fn purge_expired(&self) -> FileServiceResult<usize> {
         let Ok(root) = self.root() else { return Ok(0) };
-        let _not_replacing = self.not_replacing()?;
+        let _not_replacing = self.not_replacing();
         let expired: Vec<_> = {
             let mut deleted = self.deleted.lock().expect(POISON);
             deleted

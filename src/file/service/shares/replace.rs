@@ -9,19 +9,19 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, TryLockError};
+use std::sync::Arc;
 
 use super::error::{FileServiceError, FileServiceResult};
 use super::followed::Untold;
 use super::properties::NewShare;
 use super::served::Served;
 use super::{FileService, POISON, ShareSlot, ticks_of};
-use crate::disk::non_blocking::check_may_wait;
 use crate::disk::part::{HeldPart, NextData, Part, PartError, SavingPart};
 use crate::disk::steps::step;
 use crate::disk::{Durability, StoreError};
 use crate::file::store::root::{ShareRoot, saved};
 use crate::rules::{Client, Owner};
+use crate::sync::front_end::assert_may_block;
 use crate::sync::{Ordering, RwLockReadGuard, RwLockWriteGuard};
 
 /// The session number of a reset or a restore, in the log of events.
@@ -54,15 +54,9 @@ struct SavingShares<'a> {
 impl FileService {
     /// A guard to hold while a share or a snapshot is created, deleted or restored. Waits while all
     /// shares are replaced.
-    pub(super) fn not_replacing(&self) -> FileServiceResult<RwLockReadGuard<'_, ()>> {
-        match self.replacing.try_read() {
-            Ok(guard) => Ok(guard),
-            Err(TryLockError::WouldBlock) => {
-                check_may_wait()?;
-                Ok(self.replacing.read().expect(POISON))
-            }
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        }
+    pub(super) fn not_replacing(&self) -> RwLockReadGuard<'_, ()> {
+        assert_may_block("a reset or restore of all shares");
+        self.replacing.read().expect(POISON)
     }
 }
 

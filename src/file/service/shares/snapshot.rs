@@ -37,7 +37,7 @@ impl FileService {
         if let Some(metadata) = &metadata {
             check_metadata(metadata.iter())?;
         }
-        let _not_replacing = self.not_replacing()?;
+        let _not_replacing = self.not_replacing();
         self.share_to_change(at)?;
         let served = self.served(at.name)?;
         let mut properties = {
@@ -73,7 +73,7 @@ impl FileService {
 
     /// Deletes the snapshot that `at` names; a leased one needs its ID.
     pub fn delete_snapshot(&self, at: &ShareRef<'_>) -> FileServiceResult<()> {
-        let _not_replacing = self.not_replacing()?;
+        let _not_replacing = self.not_replacing();
         let served = self.served(at.name)?;
         let snapshot = at.snapshot.ok_or(ShareDenial::ShareSnapshotNotFound)?;
         let facts = {

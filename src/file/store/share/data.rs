@@ -74,33 +74,6 @@ pub fn read_now(
     }
 }
 
-/// Reads up to `length` bytes from `offset` on without waiting for the disk; fewer at the end of
-/// the file. None if that cannot be done. Where the file system cannot tell, they are read all
-/// the same: most that cannot are in memory.
-pub fn read_bytes_now(
-    fd: impl AsFd,
-    offset: u64,
-    length: usize,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut bytes = vec![0; length];
-    let mut done = 0;
-    while done < length {
-        let mut buffers = [IoSliceMut::new(&mut bytes[done..])];
-        let (at, flags) = (offset + done as u64, ReadWriteFlags::NOWAIT);
-        match retry_on_intr(|| rustix::io::preadv2(&fd, &mut buffers, at, flags)) {
-            Ok(0) => break,
-            Ok(count) => done += count,
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                return read_bytes(fd, offset, length).map(Some);
-            }
-            Err(errno) => return Err(StoreError::from_errno("reading", errno)),
-        }
-    }
-    bytes.truncate(done);
-    Ok(Some(bytes))
-}
-
 /// Writes all of `bytes` at `offset`; the file grows if need be.
 pub fn write_at(fd: impl AsFd, bytes: &[u8], offset: u64) -> Result<(), StoreError> {
     let mut done = 0;

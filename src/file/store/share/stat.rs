@@ -108,11 +108,6 @@ fn moves_by_copy_up(raw: &Statx) -> bool {
 const WANTED: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
 impl Stat {
-    /// The bytes of disk that the removal of one name gives back.
-    pub fn freed(&self) -> u64 {
-        if self.links > 1 { 0 } else { self.allocated }
-    }
-
     /// Of an open descriptor (an `O_PATH` one will do).
     pub fn of(fd: impl AsFd) -> Result<Self, StoreError> {
         rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, WANTED)

@@ -121,7 +121,7 @@ impl Share {
                     self.unmake(path, stat); // Nobody has seen it.
                 }
                 begun
-            })?
+            })
         })
     }
 
@@ -135,7 +135,7 @@ impl Share {
     ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let record = self.copied_record(source, options, to);
         let written = source.written(options, self.now());
-        let _writing = to.cell.lock_to_write()?;
+        let _writing = to.cell.lock_to_write();
         match &source.bytes {
             SourceBytes::File(file) if options.stays_pending => {
                 self.copy_later(to, record, source.size, file.stat.allocated, options)

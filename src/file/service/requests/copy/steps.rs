@@ -145,7 +145,7 @@ impl Share {
                 if !under_way.is_pending_in(&record) {
                     return aborted(&to, record).map(StretchOutcome::ended);
                 }
-                let _writing = cell.lock_to_write()?;
+                let _writing = cell.lock_to_write();
                 write(&fd)?;
                 if end == under_way.size {
                     return self
@@ -223,7 +223,7 @@ impl Share {
             }
             state.status = CopyStatus::Aborted;
             state.completion = Some(now);
-            let _writing = cell.lock_to_write()?;
+            let _writing = cell.lock_to_write();
             data::set_len(&fd, 0)?;
             self.keep(&fd, found.stat.id, &mut record, None).map(drop)
         })

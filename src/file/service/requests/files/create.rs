@@ -104,7 +104,7 @@ impl Share {
                 let lease = latched.state.lease();
                 self.fill_new(path, &fd, stat, lease, wish).inspect_err(|_| self.unmake(path, stat))
             });
-            answer = Some(filled??);
+            answer = Some(filled?);
             Ok(stat)
         };
         self.make_entry(path, make, |_, _| Ok(()))?;

@@ -6,7 +6,6 @@
 
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
-use crate::disk::non_blocking::check_may_wait;
 use crate::file::rules::SharePath;
 use crate::file::rules::operation::FileOperation;
 use crate::file::service::error::Result;
@@ -85,7 +84,6 @@ impl Share {
         path: &SharePath,
         action: impl Fn(&mut FileLease) -> Result<T>,
     ) -> Result<(T, FileProperties)> {
-        check_may_wait()?;
         let _changing = self.changing_leases();
         let target = (path, WantedKind::File);
         retry(|| {
@@ -132,8 +130,7 @@ impl Share {
 
     /// After a lease that was saved and did not take effect: saves the lease that the table has.
     fn restore_lease(&self, id: FileId, path: &SharePath) {
-        let lease =
-            self.in_use(id).map(|cell| cell.latch_waiting().state.lease()).unwrap_or_default();
+        let lease = self.in_use(id).map(|cell| cell.latch().state.lease()).unwrap_or_default();
         if let Err(error) = self.remember_lease(id, path, lease) {
             log::error!("{path}: a restart may find a lease that was refused: {error}");
         }

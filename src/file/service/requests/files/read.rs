@@ -13,7 +13,6 @@ use std::thread;
 
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
-use crate::disk::non_blocking::{check_may_wait, is_non_blocking};
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};
@@ -28,9 +27,6 @@ use crate::file::store::share::range_bytes::RangeBytes;
 /// The longest range that is read when the request is admitted: the longest range that one request
 /// writes, so that no reader sees half of one (S3).
 const AT_ONCE_MAX: u64 = IO_MAX as u64;
-
-/// The longest range that is read in non-blocking mode: copying more would take long, too.
-const NON_BLOCKING_MAX: usize = 256 << 10;
 
 /// A Get File that was admitted.
 #[derive(Debug)]
@@ -144,7 +140,7 @@ impl FileReader {
             return Ok(count);
         }
         self.share.check_served()?;
-        let _reading = self.cell.lock_to_read()?;
+        let _reading = self.cell.lock_to_read();
         Ok(data::read_at(&self.fd, buffer, offset)?)
     }
 
@@ -186,28 +182,8 @@ fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Opt
         return Ok(None);
     }
     let length = usize::try_from(length).expect("a short range fits in memory");
-    if is_non_blocking() {
-        return read_without_waiting(cell, fd, range.start, length);
-    }
-    let _reading = cell.lock_to_read()?;
+    let _reading = cell.lock_to_read();
     Ok(Some(data::read_range(fd, range.start, length)?))
-}
-
-/// All bytes of a short range in non-blocking mode.
-fn read_without_waiting(
-    cell: &FileCell,
-    fd: &OwnedFd,
-    start: u64,
-    length: usize,
-) -> Result<Option<RangeBytes>> {
-    if length <= NON_BLOCKING_MAX
-        && let Some(_reading) = cell.try_lock_to_read()
-        && let Some(bytes) = data::read_bytes_now(fd, start, length)?
-    {
-        return Ok(Some(bytes.into()));
-    }
-    check_may_wait()?;
-    Ok(None)
 }
 
 impl Drop for FileReader {

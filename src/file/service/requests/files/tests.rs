@@ -1,5 +1,4 @@
-//! Tests that need access to the inside: the count of changes where change times are coarse, and
-//! that event loops do not wait for locks.
+//! Tests that need access to the inside: the count of changes where change times are coarse.
 
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use crate::file::service::{Asking, Share};
 use crate::file::store::share::Metadata;
 use crate::journal::AccountJournal;
 use crate::rules::{Client, Context, Owner};
-use crate::sync::front_end::without_waiting;
 
 #[test]
 fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
@@ -57,57 +55,4 @@ fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
     share.lease_break(asking, &path).unwrap();
     share.range_list(asking, &path, None).unwrap();
     assert_eq!(changes(), 7);
-}
-
-#[test]
-fn in_non_blocking_mode_no_operation_waits_for_a_lock_of_the_file_or_of_the_names() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("share");
-    std::fs::create_dir(&root).unwrap();
-    std::fs::write(root.join("f"), b"0123456789").unwrap();
-    let state = folder.path().join("state");
-    let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
-    let options = ShareOptions::default();
-    let share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
-    let share = Arc::new(share);
-    let client = Arc::new(Client { session: 1, name: "test".into() });
-    let who = Owner { client, pid: 0, program: None };
-    let cx = Context::local(share.now(), who, "test");
-    let path = SharePath::new("f").unwrap();
-    let asking = Asking { cx: &cx, lease_id: None };
-    let id = share.file_properties(asking, &path).unwrap().id();
-
-    let look = || {
-        let asking = Asking { cx: &cx, lease_id: None };
-        without_waiting(|| share.file_properties(asking, &path).map(drop))
-    };
-    let read = || {
-        let asking = Asking { cx: &cx, lease_id: None };
-        without_waiting(|| share.open_reader(asking, &path, None).map(drop))
-    };
-    let write = || {
-        let asking = Asking { cx: &cx, lease_id: None };
-        without_waiting(|| share.put_range(asking, &path, 0, b"x", TimeChange::Now).map(drop))
-    };
-    // From another thread, as an event loop would: the latch of this one is not asked again.
-    let tried = || {
-        std::thread::scope(|scope| {
-            let tries = scope.spawn(|| [look().is_none(), read().is_none(), write().is_none()]);
-            tries.join().unwrap()
-        })
-    };
-    assert_eq!(tried(), [false; 3], "nothing is held");
-    assert_eq!(share.with_file(id, |_, _| tried()).unwrap(), [true; 3], "the file's latch is held");
-    let names = share.names_alone().unwrap();
-    assert_eq!(tried(), [true; 3], "the name lock is held alone");
-    drop(names);
-    // An open keeps the file's cell in the table.
-    let request = OpenRequest::plain(Access::R, ShareMode::RWD);
-    let handle = share.open(&cx, &path, &request).unwrap().handle;
-    let cell = share.with_file(id, |cell, _| Arc::clone(cell)).unwrap();
-    let reading = cell.lock_to_read().unwrap();
-    assert_eq!(tried(), [false, false, true], "somebody reads");
-    drop(reading);
-    share.close(&handle).unwrap();
-    assert_eq!(tried(), [false; 3]);
 }

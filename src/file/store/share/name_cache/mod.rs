@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::listing::{ListedName, read_dir};
@@ -20,7 +20,6 @@ use super::stat::{FileKind, Stat};
 use crate::disk::error::StoreError;
 use crate::file::rules::fold;
 use crate::rules::{FileId, Timestamp};
-use crate::sync::front_end;
 
 #[cfg(test)]
 mod tests;
@@ -35,13 +34,6 @@ const CHANGE_TIME_STEP: Duration = Duration::from_millis(20);
 
 /// How long after a reading a directory is not read again because of changes of this process.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
-
-/// The largest directory, in bytes as `stat(2)` shows them, that is read in non-blocking mode:
-/// some hundred names.
-const NON_BLOCKING_MAX: u64 = 32 << 10;
-
-/// The most names that are copied in non-blocking mode: some milliseconds.
-const NON_BLOCKING_NAMES: usize = 2_048;
 
 /// Which names a directory has.
 #[derive(Debug, Default)]
@@ -183,13 +175,12 @@ impl NameCache {
         question: impl FnOnce(&Names) -> T,
     ) -> Result<T, StoreError> {
         let directory = self.directory(id);
-        let mut seen = lock_in_time(&directory.seen)?;
+        let mut seen = directory.seen.lock().expect(SEEN);
         if directory.stale.swap(false, Ordering::SeqCst) {
             seen.as_of = None;
         }
         let refreshed = refresh(&mut seen, dir.as_fd());
-        // A caller that cannot wait leaves the names to one that can.
-        if !matches!(refreshed, Ok(()) | Err(StoreError::WouldWait)) {
+        if refreshed.is_err() {
             seen.as_of = None;
             seen.names.0.clear();
         }
@@ -206,12 +197,7 @@ impl NameCache {
         (prefix, after): (&str, Option<&str>),
         limit: usize,
     ) -> Result<Vec<ListedName>, StoreError> {
-        self.ask(dir, |names| {
-            if names.0.len().min(limit) > NON_BLOCKING_NAMES && front_end::gives_up() {
-                return Err(StoreError::WouldWait);
-            }
-            Ok(names.page(prefix, after, limit))
-        })?
+        self.ask(dir, |names| names.page(prefix, after, limit))
     }
 
     /// The caller is about to change a name in the directory `id`.
@@ -295,8 +281,7 @@ impl OwnChange {
         let now = Stat::of(dir);
         // A change that begins from here on is not in `now`.
         let alone = self.alone && self.directory.begun.load(Ordering::SeqCst) == self.number + 1;
-        // Another thread may have the names for long, to read or copy them, and this one cannot
-        // give up any more.
+        // Another thread may have the names for long, to read or copy them.
         if let (true, Ok(now), Ok(mut seen)) = (alone, now, self.directory.seen.try_lock())
             && seen.is_read_lately()
         {
@@ -328,15 +313,10 @@ fn refresh(seen: &mut CachedDirectory, dir: BorrowedFd<'_>) -> Result<(), StoreE
     read(seen, dir)
 }
 
-/// Reads the whole directory. A large one is not read in non-blocking mode.
+/// Reads the whole directory.
 fn read(seen: &mut CachedDirectory, dir: BorrowedFd<'_>) -> Result<(), StoreError> {
-    // The names are out of date, also if they are not read now.
-    seen.as_of = None;
     // Before the names: what changes while they are read shows in the time.
-    let Stat { id, changed, size, .. } = Stat::of(dir)?;
-    if size > NON_BLOCKING_MAX && front_end::gives_up() {
-        return Err(StoreError::WouldWait);
-    }
+    let Stat { id, changed, .. } = Stat::of(dir)?;
     let settled = now().since(changed) > CHANGE_TIME_STEP;
     let entries = read_dir(dir)?;
     if entries.unnameable > 0 && !seen.warned {
@@ -352,17 +332,6 @@ fn read(seen: &mut CachedDirectory, dir: BorrowedFd<'_>) -> Result<(), StoreErro
     seen.as_of = Some((changed, settled));
     (seen.read, seen.own) = (Some(Instant::now()), None);
     Ok(())
-}
-
-/// Locks a directory's names; in non-blocking mode only if no other thread is reading them.
-fn lock_in_time(
-    slot: &Mutex<CachedDirectory>,
-) -> Result<MutexGuard<'_, CachedDirectory>, StoreError> {
-    match slot.try_lock() {
-        Err(TryLockError::WouldBlock) if front_end::gives_up() => Err(StoreError::WouldWait),
-        Err(TryLockError::WouldBlock) => Ok(slot.lock().expect(SEEN)),
-        taken => Ok(taken.expect(SEEN)),
-    }
 }
 
 fn now() -> Timestamp {

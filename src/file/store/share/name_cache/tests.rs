@@ -259,42 +259,6 @@ fn the_names_kept_are_bounded_and_the_oldest_directories_go() {
 }
 
 #[test]
-fn a_large_directory_is_not_read_in_non_blocking_mode_and_is_used_once_it_was() {
-    let temp = tempfile::tempdir().unwrap();
-    let large = || Stat::of(File::open(temp.path()).unwrap()).unwrap().size > NON_BLOCKING_MAX;
-    let mut made = 0;
-    while !large() {
-        fs::write(temp.path().join(format!("{made:0200}")), "").unwrap();
-        made += 1;
-    }
-    let (cache, dir) = (NameCache::new(), File::open(temp.path()).unwrap());
-    let id = Stat::of(&dir).unwrap().id;
-    let ask = || cache.ask((&dir, id), |names| names.0.len());
-    assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), None);
-    wait_until_settled(&dir);
-    assert_eq!(ask().unwrap(), made);
-    assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), Some(made));
-    // While another thread reads it, nobody waits for that one either.
-    let directory = cache.directory(id);
-    let _reading = directory.seen.lock().unwrap();
-    assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), None);
-}
-
-#[test]
-fn in_non_blocking_mode_a_few_names_of_a_large_directory_are_copied_and_not_all() {
-    let home = Home::new();
-    for number in 0..=NON_BLOCKING_NAMES {
-        fs::write(home.path(&number.to_string()), "").unwrap();
-    }
-    home.plant();
-    let page =
-        |limit| home.cache.page((&home.dir, home.id), ("", None), limit).map(|page| page.len());
-    assert_eq!(front_end::without_waiting(|| page(10)).unwrap().unwrap(), 10);
-    assert!(front_end::without_waiting(|| page(usize::MAX)).is_none());
-    assert_eq!(page(usize::MAX).unwrap(), NON_BLOCKING_NAMES + 2);
-}
-
-#[test]
 fn a_name_is_made_without_waiting_for_a_thread_that_has_the_names() {
     let home = Home::new();
     assert_eq!(home.spelling("own"), None);

@@ -37,7 +37,6 @@ use crate::disk::error::StoreError;
 use crate::disk::folder::{Durability, Folder};
 use crate::disk::state::StateDir;
 use crate::rules::FileId;
-use crate::sync::front_end;
 
 /// The records of one share's files.
 #[derive(Debug)]
@@ -102,9 +101,6 @@ impl Records {
     /// change time may not move then. After an error, either the old or the new record is there.
     pub fn save(&self, fd: impl AsFd, id: FileId, record: &mut Record) -> Result<(), StoreError> {
         let fd = fd.as_fd();
-        if self.sidecars.contains(&id) && front_end::gives_up() {
-            return Err(StoreError::WouldWait);
-        }
         self.without.forget(id);
         if record.is_default() {
             return self.clear(fd, id);
@@ -115,8 +111,6 @@ impl Records {
                 self.drop_sidecar(id, Durability::Synced)
             }
             Fit::Stored => Ok(()),
-            // Sidecars are flushed.
-            Fit::NoRoom | Fit::Unsupported if front_end::gives_up() => Err(StoreError::WouldWait),
             Fit::NoRoom | Fit::Unsupported => {
                 record.changes = record.changes.wrapping_add(1);
                 self.write_sidecar(id, record)?;

@@ -5,17 +5,16 @@
 //! spelling of itself, and that a removal removes only the intended file.
 
 use std::os::fd::OwnedFd;
-use std::sync::{MutexGuard, PoisonError, TryLockError};
+use std::sync::{MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::super::beneath::Dir;
 use super::super::stat::{FileKind, Stat};
 use super::{Case, FoundFile, FoundPlace, NAMING_LOCKS, ShareDir};
-use crate::disk::error::{StoreError, begin_change, check_may_free, doing};
+use crate::disk::error::{StoreError, doing};
 use crate::file::rules::SharePath;
 use crate::rules::FileId;
-use crate::sync::front_end;
 
 /// The fate of an entry that has the new name of a rename.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +40,6 @@ impl ShareDir {
         let _claim = self.claim(&dir, name, None)?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        begin_change()?;
         let change = self.names.change(dir.id());
         let file = rustix::fs::openat(&dir, name, flags, Mode::from_raw_mode(mode))
             .map_err(doing("creating a file"))?;
@@ -54,7 +52,6 @@ impl ShareDir {
     pub fn create_dir(&self, path: &SharePath, mode: u32) -> Result<Stat, StoreError> {
         let (dir, name) = self.new_place(path)?;
         let _claim = self.claim(&dir, name, None)?;
-        begin_change()?;
         let change = self.names.change(dir.id());
         rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(mode))
             .map_err(doing("creating a directory"))?;
@@ -67,7 +64,6 @@ impl ShareDir {
     pub fn create_symlink(&self, path: &SharePath, target: &str) -> Result<Stat, StoreError> {
         let (dir, name) = self.new_place(path)?;
         let _claim = self.claim(&dir, name, None)?;
-        begin_change()?;
         let _change = self.names.change(dir.id());
         rustix::fs::symlinkat(target, &dir, name).map_err(doing("creating a link"))?;
         Stat::at(&dir, name).inspect_err(|_| unmake(&dir, name, AtFlags::empty()))
@@ -85,7 +81,6 @@ impl ShareDir {
         }
         let (dir, name) = self.new_place(path)?;
         let _claim = self.claim(&dir, name, None)?;
-        begin_change()?;
         let _change = self.names.change(dir.id());
         rustix::fs::mknodat(&dir, name, kind, Mode::from_raw_mode(mode), 0)
             .map_err(doing("creating a special file"))?;
@@ -108,7 +103,6 @@ impl ShareDir {
         let (from_dir, from_name) = self.old_place(from)?;
         let (to_dir, to_name) = self.new_place(to)?;
         let _claim = self.claim(&to_dir, to_name, None)?;
-        begin_change()?;
         let _change = self.names.change(to_dir.id());
         rustix::fs::linkat(&from_dir, from_name, &to_dir, to_name, AtFlags::empty())
             .map_err(doing("linking a file"))
@@ -136,7 +130,6 @@ impl ShareDir {
                 (flags, self.claim(&to_dir, to_name, itself)?)
             }
         };
-        begin_change()?;
         let same_dir = from_dir.id() == to_dir.id();
         let change = self.names.change(to_dir.id());
         let _left = (!same_dir).then(|| self.names.change(from_dir.id()));
@@ -175,7 +168,6 @@ impl ShareDir {
         if expected(&dir, name, expect)?.kind != FileKind::Directory {
             return Err(StoreError::NotADirectory);
         }
-        begin_change()?;
         let change = self.names.change(dir.id());
         let removed = rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR)
             .map_err(doing("removing a directory"));
@@ -210,14 +202,7 @@ impl ShareDir {
         let which = id.ino % NAMING_LOCKS as u64;
         let lock = &self.naming[usize::try_from(which).unwrap_or_default()];
         // It guards no data, so a panic elsewhere left nothing half done.
-        let naming = match lock.try_lock() {
-            Ok(naming) => naming,
-            Err(TryLockError::Poisoned(left)) => left.into_inner(),
-            Err(TryLockError::WouldBlock) if front_end::gives_up() => {
-                return Err(StoreError::WouldWait);
-            }
-            Err(TryLockError::WouldBlock) => lock.lock().unwrap_or_else(PoisonError::into_inner),
-        };
+        let naming = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = self.names.ask((dir, id), |names| {
             names.spellings(name).any(|spelling| spelling != name && Some(spelling) != itself)
         })?;
@@ -232,8 +217,6 @@ impl ShareDir {
         if stat.kind == FileKind::Directory {
             return Err(StoreError::IsADirectory);
         }
-        check_may_free(stat.freed())?;
-        begin_change()?;
         let change = self.names.change(dir.id());
         rustix::fs::unlinkat(dir, name, AtFlags::empty()).map_err(doing("removing a file"))?;
         change.done(dir, |names| names.remove(name));
