@@ -20,8 +20,6 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::timeout;
 
-use crate::file::rules::Denial;
-use crate::file::service::{HttpHeaders, Metadata, RemoteSource};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::siblings::Siblings;
 use crate::http::frame::version::{DEFAULT, VERSION};
@@ -126,21 +124,6 @@ impl Fetcher {
         Ok(Fetched { answer, size, wait: self.wait, left_over: Bytes::new() })
     }
 
-    /// The bytes of a range of a source.
-    pub async fn range(
-        &self,
-        url: &Uri,
-        range: Range<u64>,
-        authorization: Option<&str>,
-    ) -> Result<Vec<u8>, Refusal> {
-        let mut fetched = self.open_range(url, &range, authorization).await?;
-        let length = range.end - range.start;
-        if fetched.size < length {
-            return Err(Denial::EndOfFile.into());
-        }
-        fetched.read(length, Stretch::BeforeAnswer).await
-    }
-
     /// Asks for a range of a source. It may have more bytes than the range, and fewer at its end.
     pub async fn open_range(
         &self,
@@ -167,21 +150,6 @@ impl Fetched {
     /// A header of its answer.
     pub fn header(&self, name: &str) -> Option<String> {
         self.answer.headers().get(name).and_then(text_of)
-    }
-
-    /// The properties of the source, read from its headers.
-    pub fn described(&self) -> Result<RemoteSource, Refusal> {
-        let metadata = self.metadata()?.into_iter().collect::<Metadata>();
-        let get = |name: &str| self.header(name);
-        let headers = HttpHeaders {
-            content_type: get("content-type"),
-            content_encoding: get("content-encoding"),
-            content_language: get("content-language"),
-            content_disposition: get("content-disposition"),
-            cache_control: get("cache-control"),
-            content_md5: get("content-md5"),
-        };
-        Ok(RemoteSource { size: self.size, headers, metadata })
     }
 
     pub fn metadata(&self) -> Result<Vec<(String, String)>, Refusal> {

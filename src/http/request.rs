@@ -13,12 +13,11 @@ use hyper::{Method, Uri};
 use percent_encoding::percent_decode;
 
 use super::header_case::META;
-use crate::file::service::Metadata;
 use crate::http::auth::RequestView;
 use crate::http::frame::address::Address;
 use crate::http::frame::refusal::Refusal;
 use crate::rules::time::iso;
-use crate::rules::{LeaseId, Timestamp};
+use crate::rules::{LeaseId, Metadata, Timestamp};
 
 /// A request, its body received.
 #[derive(Debug)]

@@ -27,13 +27,13 @@ use super::workers::Workers;
 use crate::http::auth::Admission;
 use crate::http::frame::gates_and_faults::Dropped;
 use crate::http::frame::handle::handle;
+use crate::http::frame::host::Host;
 use crate::http::frame::refusal::ErrorNames;
 use crate::http::frame::service::Service;
 use crate::http::frame::siblings::Siblings;
 use crate::http::frame::site::Site;
 use crate::net::timeouts::TimedStream;
 use crate::net::{ConnectionBody, ConnectionState, Connections, descriptors};
-use crate::server::Accounts;
 
 /// How long to wait before the next connection where the last one could not be had.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -100,7 +100,7 @@ pub struct RestServer {
 impl RestServer {
     /// Starts to serve `service` of these accounts.
     pub fn start(
-        accounts: Arc<Accounts>,
+        accounts: Arc<impl Host + 'static>,
         service: &'static Service,
         options: RestOptions,
     ) -> io::Result<Self> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::service_properties::{PropertyParts, ServiceProperties};
+use super::service_properties::ServiceProperties;
 use crate::bench::Controls;
 use crate::blob::service::{BlobOptions, BlobResult, BlobService, Retention};
 use crate::clock::{SystemClock, TimeSource};
@@ -19,10 +19,6 @@ use crate::journal::{AccountJournal, Journal};
 use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::service::ServiceKind;
 use crate::table::service::{TableResult, TableService};
-
-/// The part of the Blob service's properties that says what its retention policy means. Not one of
-/// the service's own parts, which are documents that only the front end reads.
-const RETENTION: &str = "retention";
 
 /// How the services of an account behave.
 #[derive(Clone)]
@@ -132,32 +128,10 @@ impl Account {
         self.blob.get(open).cloned()
     }
 
-    /// Sets properties of the Blob service, and with them the retention if one is given: one step,
-    /// on disk and in force. May wait.
-    pub fn set_blob_properties(
-        &self,
-        mut parts: PropertyParts,
-        retention: Option<Retention>,
-    ) -> BlobResult<()> {
-        let blob = self.blob()?;
-        if let Some(retention) = retention {
-            let text = serde_json::to_string(&retention);
-            let text = text.map_err(|error| DbError::Io(error.to_string()))?;
-            parts.insert(RETENTION.to_owned(), text);
-        }
-        let apply = || {
-            if let Some(retention) = retention {
-                blob.set_retention(retention);
-            }
-        };
-        let set = self.properties(ServiceKind::Blob).set_then(parts, apply);
-        set.map_err(|error| DbError::Io(error.to_string()).into())
-    }
-
     /// The retention that was set last.
     fn kept_retention(&self) -> Option<Retention> {
         let parts = self.properties(ServiceKind::Blob).get();
-        parts.get(RETENTION).and_then(|text| serde_json::from_str(text).ok())
+        parts.get(Retention::PART).and_then(|text| serde_json::from_str(text).ok())
     }
 
     /// The Blob service, if it is open.
@@ -312,6 +286,7 @@ impl Accounts {
 mod tests {
     use super::*;
     use crate::file::service::shares::NewShare;
+    use crate::server::PropertyParts;
 
     #[test]
     fn accounts_of_one_data_directory_do_not_see_each_others_shares() {
@@ -350,15 +325,30 @@ mod tests {
         Retention { days: Some(days), permanent_delete: false }
     }
 
+    /// Sets the retention of blobs, on disk and in force, with a document beside it.
+    fn set(account: &Account, mut parts: PropertyParts, retention: Option<Retention>) {
+        let blob = account.blob().unwrap();
+        if let Some(retention) = retention {
+            let text = serde_json::to_string(&retention).unwrap();
+            parts.insert(Retention::PART.to_owned(), text);
+        }
+        let apply = || {
+            if let Some(retention) = retention {
+                blob.set_retention(retention);
+            }
+        };
+        account.properties(ServiceKind::Blob).set_then(parts, apply).unwrap();
+    }
+
     #[test]
     fn the_retention_of_blobs_survives_a_restart_with_its_document() {
         let folder = tempfile::tempdir().unwrap();
         let parts = PropertyParts::from([("DeleteRetentionPolicy".to_owned(), "<x />".to_owned())]);
         {
             let account = Account::in_folder(folder.path(), "one");
-            account.set_blob_properties(parts.clone(), Some(keep(3))).unwrap();
+            set(&account, parts.clone(), Some(keep(3)));
             assert_eq!(account.blob().unwrap().retention(), keep(3));
-            account.set_blob_properties(parts, None).unwrap();
+            set(&account, parts, None);
         }
         let account = Account::in_folder(folder.path(), "one");
         assert_eq!(account.blob().unwrap().retention(), keep(3));
@@ -374,11 +364,7 @@ mod tests {
             std::thread::scope(|scope| {
                 for days in 1..=4 {
                     let account = &account;
-                    scope.spawn(move || {
-                        account
-                            .set_blob_properties(PropertyParts::new(), Some(keep(days)))
-                            .unwrap();
-                    });
+                    scope.spawn(move || set(account, PropertyParts::new(), Some(keep(days))));
                 }
             });
             let in_force = account.blob().unwrap().retention();

@@ -15,6 +15,7 @@
 //!   tls             the certificate of the listeners
 //!   mount_points    the mount points of shares
 //!   mounts          the mounts
+//!   hosted          accounts as the listeners see them
 //!   host            what clients of the control socket and the HTTP API can ask of the server
 //!   event_file      events as lines of a file
 //!   files           files that are replaced as a whole, for readers in other processes
@@ -36,6 +37,7 @@ mod event_file;
 pub(crate) mod files;
 mod health;
 mod host;
+mod hosted;
 mod listeners;
 mod memory;
 mod mount_points;

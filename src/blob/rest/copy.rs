@@ -24,7 +24,7 @@ use crate::blob::rules::append::APPEND_MAX;
 use crate::blob::rules::name::ROOT;
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
 use crate::blob::service::{
-    AccessConditions, BlobAt, BlobContent, BlobResult, BodyRole, Content, ContentError,
+    AccessConditions, BlobAt, BlobContent, BlobResult, BlobService, BodyRole, Content, ContentError,
     ContentPlan, ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange,
     PutPages, SourceAsked,
 };
@@ -32,7 +32,7 @@ use crate::http::auth::{
     AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
 };
 use crate::http::checksum::{crc64_header, crc64_text};
-use crate::http::frame::opening::{self, not_open};
+use crate::http::frame::host::{self, HostedAccount};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::frame::site::Site;
@@ -42,7 +42,7 @@ use crate::http::request::{Query, byte_range};
 use crate::rules::Timestamp;
 use crate::rules::conditions::Subject;
 use crate::rules::conditions::copy::source_failure;
-use crate::server::Account;
+use crate::rules::service::ServiceKind;
 use crate::sync::random::new_guid;
 
 /// Bytes copied in one step.
@@ -51,7 +51,7 @@ const SOURCE_MD5: &str = "x-ms-source-content-md5";
 
 /// A blob of this server that a request names as its source.
 struct OwnBlob {
-    account: Arc<Account>,
+    account: Arc<dyn HostedAccount>,
     at: BlobAt,
 }
 
@@ -328,8 +328,8 @@ impl BlobCall<'_> {
         asked: &AccessConditions,
         wanted: SourcePart,
     ) -> Result<FetchedContent, Refusal> {
-        opening::open(&SERVICE_TABLE, &own.account, &self.site.options.limits).await?;
-        let source = own.account.open_blob().ok_or_else(not_open)?;
+        host::open(ServiceKind::Blob, &own.account, &self.site.options.limits).await?;
+        let source: &Arc<BlobService> = host::open_service(&*own.account, ServiceKind::Blob)?;
         let asked_of_source =
             AccessConditions { key: source_asked.key.clone(), ..AccessConditions::default() };
         let opened = source.open_blob(self.cx(), &own.at, asked_of_source, wanted.range).await;
@@ -380,7 +380,7 @@ impl BlobCall<'_> {
             NamedSource::Elsewhere(url) => return Ok(BlobSource::Elsewhere(url)),
         };
         let invalid = || Refusal::header(COPY_SOURCE, "", "it is no URL of a blob");
-        let account = self.site.accounts.get(&own.address.account).ok_or_else(invalid)?;
+        let account = self.site.accounts.account(&own.address.account).ok_or_else(invalid)?;
         let first = own.address.container.clone().ok_or_else(invalid)?;
         let name = percent_decode_str(&own.address.rest).decode_utf8().map_err(|_| invalid())?;
         let (container, name) =
@@ -398,7 +398,7 @@ impl BlobCall<'_> {
         if !covered {
             let right = SourceRight {
                 site: Arc::clone(self.site),
-                account: Arc::clone(account),
+                account: Arc::clone(&account),
                 authorization: self.header(SOURCE_AUTHORIZATION)?.map(str::to_owned),
                 uri: own.uri,
                 at: at.clone(),
@@ -410,14 +410,14 @@ impl BlobCall<'_> {
             };
             right.check().await?;
         }
-        Ok(BlobSource::Own(OwnBlob { account: Arc::clone(account), at }))
+        Ok(BlobSource::Own(OwnBlob { account, at }))
     }
 }
 
 /// The question whether a request may read its source, and its tags if it uses them.
 struct SourceRight {
     site: Arc<Site>,
-    account: Arc<Account>,
+    account: Arc<dyn HostedAccount>,
     authorization: Option<String>,
     uri: Uri,
     at: BlobAt,
@@ -460,7 +460,7 @@ impl SourceRight {
             level: ResourceLevel::Object,
         };
         let admission = &self.site.options.admission;
-        match admission.source_grant(&SERVICE_TABLE, account, &view, &target) {
+        match admission.source_grant(&SERVICE_TABLE, &**account, &view, &target) {
             Ok(grant) if !grant.allows(ResourceLevel::Object, Permission::Read) => Err(unverified(
                 StatusCode::FORBIDDEN,
                 "AuthorizationPermissionMismatch",
@@ -474,7 +474,7 @@ impl SourceRight {
             Ok(_) => Ok(()),
             Err(AuthError::NoCredentials)
                 if !self.tags
-                    && super::operations::is_public(account, &at.container, &BLOB_DOWNLOAD) =>
+                    && super::operations::is_public(&**account, &at.container, &BLOB_DOWNLOAD) =>
             {
                 Ok(())
             }

@@ -30,7 +30,7 @@ impl BlobCall<'_> {
 }
 
 /// The refusal of the request that was to open the service. No rule was asked.
-pub(super) fn refusal_of_opening(error: BlobError) -> Refusal {
+pub fn refusal_of_opening(error: BlobError) -> Refusal {
     refusal(error, Timestamp(0))
 }
 

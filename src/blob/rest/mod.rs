@@ -37,12 +37,15 @@ mod request;
 mod service;
 pub(crate) mod settings;
 
+#[cfg(test)]
+pub(crate) use coverage::coverage;
+pub(crate) use error::refusal_of_opening;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::blob::service::BlobService;
 use crate::http::frame::call::Call;
-use crate::http::frame::opening::not_open;
 use crate::http::frame::refusal::Refusal;
 use crate::rules::Context;
 
@@ -59,7 +62,7 @@ impl<'a> Deref for BlobCall<'a> {
 
 impl<'a> BlobCall<'a> {
     fn engine(&self) -> Result<Arc<BlobService>, Refusal> {
-        self.0.account.open_blob().cloned().ok_or_else(not_open)
+        self.0.service().cloned()
     }
 
     fn cx(&self) -> &'a Context {

@@ -3,17 +3,21 @@
 //!
 //! Which conditions and leases an operation takes is a table in [`crate::blob::rules::operation`].
 
+use std::sync::Arc;
+
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
 use crate::blob::rules::PublicAccess;
 use crate::blob::rules::name::ROOT;
+use crate::blob::service::BlobService;
 use crate::http::auth::Permission::{
     Add, Create, Delete, DeleteVersion, Find, Immutability, List, PermanentDelete, Read, Tags,
     Write,
 };
 use crate::http::auth::{BLOB_SIGNATURES, Permission, ResourceLevel};
 use crate::http::frame::address::Address;
+use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
@@ -27,7 +31,6 @@ use crate::http::frame::service_operations::{
 use crate::http::request::Request;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::server::Account;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Blob,
@@ -40,8 +43,7 @@ pub static SERVICE_TABLE: Service = Service {
     object,
     policy,
     anonymous,
-    is_open: |account| account.open_blob().is_some(),
-    open: |account| account.blob().map(drop).map_err(super::error::refusal_of_opening),
+    answered: |_, answer| answer,
     properties: &[
         "Logging",
         "HourMetrics",
@@ -124,22 +126,27 @@ fn object(request: &Request) -> String {
 }
 
 /// A stored access policy of a container, as it authorises now.
-fn policy(account: &Account, container: &str, id: &str) -> Option<StoredPolicy> {
-    let state = account.blob().ok()?.container_now(container)?;
+fn policy(account: &dyn HostedAccount, container: &str, id: &str) -> Option<StoredPolicy> {
+    let blobs: &Arc<BlobService> = service(account, ServiceKind::Blob).ok()?;
+    let state = blobs.container_now(container)?;
     let now = account.clock().now();
     let (_, policies) = state.in_force(now);
     policies.iter().find(|policy| policy.id == id).cloned()
 }
 
 /// Whether a request without credentials is served: reads of a public container.
-fn anonymous(account: &Account, request: &Request, operation: &Operation) -> bool {
+fn anonymous(account: &dyn HostedAccount, request: &Request, operation: &Operation) -> bool {
     let level = operation.needs.as_ref().map_or(ResourceLevel::Container, |needs| needs.level);
     let (container, _) = target(&request.address, level);
     is_public(account, container.unwrap_or_default(), operation)
 }
 
 /// Whether anybody may ask for the operation in that container.
-pub(super) fn is_public(account: &Account, container: &str, operation: &Operation) -> bool {
+pub(super) fn is_public(
+    account: &dyn HostedAccount,
+    container: &str,
+    operation: &Operation,
+) -> bool {
     let of_blob = [
         &BLOB_DOWNLOAD,
         &BLOB_GET_PROPERTIES,
@@ -154,7 +161,8 @@ pub(super) fn is_public(account: &Account, container: &str, operation: &Operatio
         &CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT,
     ];
     let is = |list: &[&'static Operation]| list.iter().any(|one| std::ptr::eq(*one, operation));
-    let state = account.blob().ok().and_then(|service| service.container_now(container));
+    let blobs = service::<Arc<BlobService>>(account, ServiceKind::Blob).ok();
+    let state = blobs.and_then(|blobs| blobs.container_now(container));
     let Some(state) = state else { return false };
     let (access, _) = state.in_force(account.clock().now());
     match access {
@@ -203,7 +211,8 @@ const NEW: &[Permission] = &[Create, Write];
 const LOOK_AT: &[Permission] = &[Read, List];
 
 operations! {
-    SERVICE_SET_PROPERTIES pool_change "ServiceSetProperties" Service &[Write] => set_service_properties;
+    SERVICE_SET_PROPERTIES pool_change "ServiceSetProperties" Service &[Write]
+        => set_service_properties;
     SERVICE_LIST_CONTAINERS_SEGMENT pool_read "ServiceListContainersSegment" Service &[List]
         => list_containers;
     SERVICE_GET_ACCOUNT_INFO read "ServiceGetAccountInfo" Service &[Read, List, Write, Create]
@@ -231,13 +240,15 @@ operations! {
     CONTAINER_ACQUIRE_LEASE change "ContainerAcquireLease" Container &[Write] => lease_container;
     CONTAINER_RELEASE_LEASE change "ContainerReleaseLease" Container &[Write] => lease_container;
     CONTAINER_RENEW_LEASE change "ContainerRenewLease" Container &[Write] => lease_container;
-    CONTAINER_BREAK_LEASE change "ContainerBreakLease" Container &[Write, Delete] => lease_container;
+    CONTAINER_BREAK_LEASE change "ContainerBreakLease" Container &[Write, Delete]
+        => lease_container;
     CONTAINER_CHANGE_LEASE change "ContainerChangeLease" Container &[Write] => lease_container;
     #[service_sas (&[List])]
     CONTAINER_LIST_BLOB_FLAT_SEGMENT pool_read "ContainerListBlobFlatSegment" Container &[List]
         => list_blobs;
     #[service_sas (&[List])]
-    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT pool_read "ContainerListBlobHierarchySegment" Container &[List]
+    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT pool_read "ContainerListBlobHierarchySegment" Container
+        &[List]
         => list_blobs;
     #[service_sas (&[Read, List, Write, Create])]
     CONTAINER_GET_ACCOUNT_INFO read "ContainerGetAccountInfo" Container LOOK_AT => account_info;
@@ -275,7 +286,8 @@ operations! {
     PAGE_BLOB_UPLOAD_PAGES_FROM_URL change "PageBlobUploadPagesFromURL" Object &[Write]
         => put_page_from_url;
     PAGE_BLOB_GET_PAGE_RANGES pool_read "PageBlobGetPageRanges" Object &[Read] => page_list;
-    PAGE_BLOB_GET_PAGE_RANGES_DIFF pool_read "PageBlobGetPageRangesDiff" Object &[Read] => page_list;
+    PAGE_BLOB_GET_PAGE_RANGES_DIFF pool_read "PageBlobGetPageRangesDiff" Object &[Read]
+        => page_list;
     PAGE_BLOB_RESIZE change "PageBlobResize" Object &[Write] => set_properties;
     PAGE_BLOB_UPDATE_SEQUENCE_NUMBER change "PageBlobUpdateSequenceNumber" Object &[Write]
         => set_properties;

@@ -11,6 +11,7 @@ use crate::http::frame::service::Answer;
 use crate::http::frame::service_operations;
 use crate::http::reply::Reply;
 use crate::http::xml::{Element, Xml, invalid};
+use crate::rules::service::ServiceKind;
 use crate::rules::time::rfc1123;
 
 const RETENTION: &str = "DeleteRetentionPolicy";
@@ -138,9 +139,18 @@ impl BlobCall<'_> {
     /// takes effect.
     pub(super) fn set_service_properties(self) -> Answer {
         let given = Element::read(&self.body, ROOT)?;
-        let parts = service_operations::checked_parts(self.site.service, &given)?;
+        let mut parts = service_operations::checked_parts(self.site.service, &given)?;
         let retention = given.child(RETENTION).map(read_retention).transpose()?;
-        self.told(self.account.set_blob_properties(parts, retention))?;
+        let engine = self.engine()?;
+        if let Some(retention) = &retention {
+            let text = serde_json::to_string(retention).map_err(Refusal::internal)?;
+            parts.insert(Retention::PART.to_owned(), text);
+        }
+        self.account.set_properties(ServiceKind::Blob, parts, &|| {
+            if let Some(retention) = retention {
+                engine.set_retention(retention);
+            }
+        })?;
         Ok(Reply::accepted())
     }
 

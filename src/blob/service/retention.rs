@@ -1,7 +1,6 @@
 //! The retention of deleted blobs and containers.
 //!
-//! Decides how long deleted states are kept. The document of the service's properties, which has
-//! the retention too, is kept by [`crate::server::service_properties`].
+//! Decides how long deleted states are kept. The server keeps it with the service's properties.
 
 use std::sync::RwLock;
 use std::time::Duration;
@@ -23,6 +22,12 @@ pub struct Retention {
     /// Whether what is kept may be deleted for good before its time.
     #[serde(default)]
     pub permanent_delete: bool,
+}
+
+impl Retention {
+    /// The part of the service's properties that keeps the retention as JSON, beside the documents
+    /// that were sent.
+    pub const PART: &str = "retention";
 }
 
 /// The retention that operations go by.

@@ -61,11 +61,11 @@ impl FileCall<'_> {
     ) -> Result<CopiedFile, Refusal> {
         let asking = self.asking()?;
         let (from, started) = if let Some(snapshot) = &source.snapshot {
-            let view = source.account.file().snapshot(&source.share, snapshot)?;
+            let view = source.files()?.snapshot(&source.share, snapshot)?;
             let from = (&*view, &source.path);
             (None, share.start_copy_of_snapshot(asking, from, to, options))
         } else {
-            let from = source.account.file().share(&source.share)?;
+            let from = source.files()?.share(&source.share)?;
             let started = share.start_copy(asking, (&from, &source.path), to, options);
             (Some(from), started)
         };

@@ -38,7 +38,7 @@ impl FileCall<'_> {
         snapshot: &SnapshotName,
         path: &SharePath,
     ) -> Result<DirectoryProperties, Refusal> {
-        let view = self.engine().snapshot(self.share()?, snapshot)?;
+        let view = self.engine()?.snapshot(self.share()?, snapshot)?;
         let found = view.file(path)?;
         match found.stat.kind {
             FileKind::Directory => {}

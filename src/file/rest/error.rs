@@ -3,6 +3,8 @@
 //! A message is the service's sentence for the code, then in brackets the cause with the holder,
 //! its program and its handle. The sentences are in [`crate::http::frame::wording`].
 
+use std::sync::Arc;
+
 use hyper::StatusCode;
 use rustix::io::Errno;
 
@@ -10,7 +12,7 @@ use crate::file::rules::ranges::LockKind;
 use crate::file::rules::{Denial, FileNameError, Holder};
 use crate::file::service::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
 use crate::http::frame::common_errors::metadata_code;
-use crate::http::frame::refusal::{Code, Refusal};
+use crate::http::frame::refusal::{Code, Denied, Refusal};
 use crate::journal::programs::resolved;
 use crate::rules::lease::LeaseDenial;
 
@@ -45,7 +47,7 @@ impl From<Denial> for Refusal {
             Code::DeletePending => "DeletePending",
         };
         let refusal = Self::explained(status, spelled, cause(&denial));
-        Self { code, size, denial: Some(Box::new(denial)), ..refusal }
+        Self { code, size, denied: Some(Denied(Arc::new(denial))), ..refusal }
     }
 }
 

@@ -79,7 +79,7 @@ impl FileCall<'_> {
         snapshot: &SnapshotName,
         path: &SharePath,
     ) -> Result<(std::sync::Arc<SnapshotView>, FileProperties), Refusal> {
-        let view = self.engine().snapshot(self.share()?, snapshot)?;
+        let view = self.engine()?.snapshot(self.share()?, snapshot)?;
         let found = view.file(path)?;
         match found.stat.kind {
             FileKind::File => {}

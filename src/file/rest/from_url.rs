@@ -16,9 +16,10 @@ use super::FileCall;
 use super::content::ranged;
 use super::download::{self, FileDownload};
 use super::source::{NamedFile, OwnFile, SourceUse};
-use crate::file::rules::SharePath;
+use crate::file::rules::{Denial, SharePath};
 use crate::file::service::{
-    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, IO_MAX, Share, TimeChange,
+    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, HttpHeaders, IO_MAX, Metadata,
+    RemoteSource, Share, TimeChange,
 };
 use crate::http::checksum::{crc64, crc64_header, crc64_text, md5};
 use crate::http::fetch::{Fetched, Stretch};
@@ -74,7 +75,14 @@ impl FileCall<'_> {
             NamedFile::Elsewhere(url) => {
                 let _place = self.place()?;
                 let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
-                let fetching = self.site.fetcher.range(&url, asked, authorization);
+                let fetching = async {
+                    let fetcher = &self.site.fetcher;
+                    let mut fetched = fetcher.open_range(&url, &asked, authorization).await?;
+                    if fetched.size() < length {
+                        return Err(Denial::EndOfFile.into());
+                    }
+                    fetched.read(length, Stretch::BeforeAnswer).await
+                };
                 Handle::current().block_on(fetching)
             }
         }
@@ -82,22 +90,22 @@ impl FileCall<'_> {
 
     fn own_bytes(&self, source: OwnFile, asked: Range<u64>) -> Result<Vec<u8>, Refusal> {
         let length = asked.end - asked.start;
-        let download = if let Some(snapshot) = source.snapshot {
-            let view = source.account.file().snapshot(&source.share, &snapshot)?;
+        let download = if let Some(snapshot) = &source.snapshot {
+            let view = source.files()?.snapshot(&source.share, snapshot)?;
             FileDownload {
                 source: download::DownloadSource::Snapshot(view, source.path),
                 range: asked,
             }
         } else {
             let asking = Asking { cx: self.cx(), lease_id: None };
-            let from = source.account.file().share(&source.share)?;
+            let from = source.files()?.share(&source.share)?;
             let reader = from.open_reader(asking, &source.path, Some(asked))?;
             let range = reader.range();
             FileDownload { range, source: download::DownloadSource::Live(Box::new(reader)) }
         };
         let bytes = download.read_all()?;
         if bytes.len() as u64 != length {
-            return Err(crate::file::rules::Denial::EndOfFile.into());
+            return Err(Denial::EndOfFile.into());
         }
         Ok(bytes)
     }
@@ -115,7 +123,7 @@ impl FileCall<'_> {
         let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
         let runtime = Handle::current();
         let mut fetched = runtime.block_on(self.site.fetcher.open(url, None, authorization))?;
-        let from = fetched.described()?;
+        let from = described(&fetched)?;
         let bytes = if from.size <= IO_MAX as u64 {
             Some(runtime.block_on(fetched.read(from.size, Stretch::BeforeAnswer))?)
         } else {
@@ -170,4 +178,19 @@ fn check_nothing_taken(options: &CopyOptions) -> Result<(), Refusal> {
         Some((name, _)) => Err(Refusal::header(name, "source", why)),
         None => Ok(()),
     }
+}
+
+/// The properties of a source on another server, read from its headers.
+fn described(source: &Fetched) -> Result<RemoteSource, Refusal> {
+    let metadata = source.metadata()?.into_iter().collect::<Metadata>();
+    let get = |name: &str| source.header(name);
+    let headers = HttpHeaders {
+        content_type: get("content-type"),
+        content_encoding: get("content-encoding"),
+        content_language: get("content-language"),
+        content_disposition: get("content-disposition"),
+        cache_control: get("cache-control"),
+        content_md5: get("content-md5"),
+    };
+    Ok(RemoteSource { size: source.size(), headers, metadata })
 }

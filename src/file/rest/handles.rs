@@ -31,7 +31,7 @@ impl FileCall<'_> {
         let path = self.path()?;
         if let Some(snapshot) = self.snapshot()? {
             // Nobody has a file of a snapshot open, but the file must be there.
-            self.engine().snapshot(self.share()?, &snapshot)?.lookup(&path)?;
+            self.engine()?.snapshot(self.share()?, &snapshot)?.lookup(&path)?;
         } else {
             let page = self.live_share()?.list_handles(&path, recursive, after, limit)?;
             for handle in &page.handles {

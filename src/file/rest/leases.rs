@@ -37,26 +37,26 @@ impl FileCall<'_> {
     pub(super) fn acquire_share_lease(&self) -> Answer {
         let (duration, proposed) = (self.duration()?, self.request.lease_id(PROPOSED)?);
         let (id, version) =
-            self.lease_target(|at| Ok(self.engine().acquire_lease(at, duration, proposed)?))?;
+            self.lease_target(|at| Ok(self.engine()?.acquire_lease(at, duration, proposed)?))?;
         Ok(share_version(Reply::created(), version).header(LEASE_ID, id))
     }
 
     pub(super) fn release_share_lease(&self) -> Answer {
         let id = self.lease_header(LEASE_ID)?;
-        let version = self.lease_target(|at| Ok(self.engine().release_lease(at, id)?))?;
+        let version = self.lease_target(|at| Ok(self.engine()?.release_lease(at, id)?))?;
         Ok(share_version(Reply::ok(), version))
     }
 
     pub(super) fn change_share_lease(&self) -> Answer {
         let (current, proposed) = (self.lease_header(LEASE_ID)?, self.lease_header(PROPOSED)?);
         let (id, version) =
-            self.lease_target(|at| Ok(self.engine().change_lease(at, current, proposed)?))?;
+            self.lease_target(|at| Ok(self.engine()?.change_lease(at, current, proposed)?))?;
         Ok(share_version(Reply::ok(), version).header(LEASE_ID, id))
     }
 
     pub(super) fn renew_share_lease(&self) -> Answer {
         let id = self.lease_header(LEASE_ID)?;
-        let version = self.lease_target(|at| Ok(self.engine().renew_lease(at, id)?))?;
+        let version = self.lease_target(|at| Ok(self.engine()?.renew_lease(at, id)?))?;
         Ok(share_version(Reply::ok(), version).header(LEASE_ID, id))
     }
 
@@ -64,7 +64,7 @@ impl FileCall<'_> {
         let what = "it must be a number of seconds";
         let period = self.request.parsed("x-ms-lease-break-period", what)?;
         let (left, version) =
-            self.lease_target(|at| Ok(self.engine().break_lease(at, period)?))?;
+            self.lease_target(|at| Ok(self.engine()?.break_lease(at, period)?))?;
         Ok(share_version(Reply::accepted(), version).header("x-ms-lease-time", left))
     }
 

@@ -95,7 +95,7 @@ impl FileCall<'_> {
         path: &SharePath,
         options: PageOptions<'_>,
     ) -> Result<DirectoryPage, Refusal> {
-        let view = self.engine().snapshot(self.share()?, snapshot)?;
+        let view = self.engine()?.snapshot(self.share()?, snapshot)?;
         let found = view.lookup(path)?;
         let mut page =
             DirectoryPage { path: found.path, id: found.stat.id, entries: Vec::new(), next: None };

@@ -51,6 +51,9 @@ mod service;
 mod share;
 mod source;
 
+#[cfg(test)]
+pub(crate) use coverage::coverage;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -76,8 +79,8 @@ impl<'a> Deref for FileCall<'a> {
 }
 
 impl<'a> FileCall<'a> {
-    fn engine(&self) -> &'a FileService {
-        self.0.account.file()
+    fn engine(&self) -> Result<&'a FileService, Refusal> {
+        self.0.service::<Arc<FileService>>().map(|files| &**files)
     }
 
     fn cx(&self) -> &'a Context {
@@ -94,12 +97,12 @@ impl<'a> FileCall<'a> {
     fn share_to_change(&self) -> Result<Arc<Share>, Refusal> {
         let snapshot = self.snapshot()?;
         let at = ShareRef { name: self.share()?, snapshot: snapshot.as_ref(), lease_id: None };
-        Ok(self.engine().share_to_change(&at)?)
+        Ok(self.engine()?.share_to_change(&at)?)
     }
 
     /// The share as it is now.
     fn live_share(&self) -> Result<Arc<Share>, Refusal> {
-        Ok(self.engine().share(self.share()?)?)
+        Ok(self.engine()?.share(self.share()?)?)
     }
 
     /// The share, which the path must name.

@@ -1,16 +1,23 @@
 //! The operations of the File service: the shape of each request, what a SAS must permit, and the
 //! function that carries it out. The names are those of the service's own description.
 
+use std::sync::Arc;
+
+use hyper::{Method, StatusCode};
+
 use super::FileCall;
+use crate::file::service::FileService;
 use crate::file::service::shares::ShareRef;
 use crate::http::auth::Permission::{Create, Delete, List, Read, Write};
 use crate::http::auth::{FILE_SIGNATURES, ResourceLevel};
-use crate::http::frame::refusal::Refusal;
+use crate::http::frame::call::Call;
+use crate::http::frame::host::{HostedAccount, service};
+use crate::http::frame::refusal::{Code, Denied, Refusal};
 use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
     row_when,
 };
-use crate::http::frame::service::{ErrorFormat, Operation, Service};
+use crate::http::frame::service::{Answer, ErrorFormat, Operation, Service};
 use crate::http::frame::service_operations::{
     SERVICE_GET_PROPERTIES, SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT,
     SERVICE_SET_PROPERTIES,
@@ -18,7 +25,6 @@ use crate::http::frame::service_operations::{
 use crate::http::request::Request;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::server::Account;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::File,
@@ -32,8 +38,7 @@ pub static SERVICE_TABLE: Service = Service {
     object: |_| String::new(),
     policy,
     anonymous: |_, _, _| false,
-    is_open: |_| true,
-    open: |_| Ok(()),
+    answered,
     properties: &["HourMetrics", "MinuteMetrics", "Cors", "ProtocolSettings"],
 };
 
@@ -50,9 +55,29 @@ fn route(request: &Request) -> Result<&'static Operation, Refusal> {
     by_shape(&TABLE, &SERVICE_PREFLIGHT, request)
 }
 
-fn policy(account: &Account, share: &str, id: &str) -> Option<StoredPolicy> {
-    let info = account.file().properties(&ShareRef::new(share)).ok()?;
+fn policy(account: &dyn HostedAccount, share: &str, id: &str) -> Option<StoredPolicy> {
+    let files: &Arc<FileService> = service(account, ServiceKind::File).ok()?;
+    let info = files.properties(&ShareRef::new(share)).ok()?;
     info.properties.policies.into_iter().find(|policy| policy.id == id)
+}
+
+/// A request that asks for a file as a directory, or the other way round, finds nothing. A refusal
+/// by a rule tells the journal its cause.
+fn answered(call: &Call<'_>, answer: Answer) -> Answer {
+    let mut refusal = match answer {
+        Err(refusal) => refusal,
+        answer => return answer,
+    };
+    let looks = matches!(call.method, Method::GET | Method::HEAD);
+    if looks && refusal.code == Code::Is("ResourceTypeMismatch") {
+        return Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""));
+    }
+    if let Some(Denied(denied)) = refusal.denied.take()
+        && let Some(denial) = denied.downcast_ref()
+    {
+        refusal.cause = Some(Box::new(FileCall(call).engine()?.cause(denial)));
+    }
+    Err(refusal)
 }
 
 static SERVICE_LIST_SHARES_SEGMENT: Operation =

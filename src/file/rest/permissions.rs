@@ -31,7 +31,7 @@ impl FileCall<'_> {
             Some(PermissionFormat::Binary) => SecurityDescriptor::Binary(document.permission),
         };
         let at = self.share_ref(snapshot.as_ref())?;
-        let key = self.engine().create_permission(&at, &permission)?;
+        let key = self.engine()?.create_permission(&at, &permission)?;
         Ok(Reply::created().header("x-ms-file-permission-key", key))
     }
 
@@ -51,7 +51,7 @@ impl FileCall<'_> {
     pub(super) fn permission(&self) -> Answer {
         let key = self.request.required("x-ms-file-permission-key")?;
         let wanted = format(self.request.header("x-ms-file-permission-format")?)?;
-        let found = self.engine().permission(&self.share_ref(None)?, key, wanted)?;
+        let found = self.engine()?.permission(&self.share_ref(None)?, key, wanted)?;
         let format = match found.format() {
             PermissionFormat::Sddl => "Sddl",
             PermissionFormat::Binary => "Binary",

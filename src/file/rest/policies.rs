@@ -10,7 +10,7 @@ use crate::rules::policy::SentPolicy;
 
 impl FileCall<'_> {
     pub(super) fn access_policy(&self) -> Answer {
-        let info = self.engine().properties(&self.share_ref(None)?)?;
+        let info = self.engine()?.properties(&self.share_ref(None)?)?;
         let policies = info.properties.policies.iter().map(SentPolicy::from);
         let xml = write_policies(policies, Bare::LeftOut);
         let properties = &info.properties;
@@ -21,6 +21,6 @@ impl FileCall<'_> {
         let snapshot = self.snapshot()?;
         let at = self.share_ref(snapshot.as_ref())?;
         let policies = read_timed_policies(&self.request.body)?;
-        Ok(share_version(Reply::ok(), self.engine().set_policies(&at, policies)?))
+        Ok(share_version(Reply::ok(), self.engine()?.set_policies(&at, policies)?))
     }
 }

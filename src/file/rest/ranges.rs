@@ -101,7 +101,7 @@ impl FileCall<'_> {
     ) -> Result<(FileProperties, Vec<ChangedRange>), Refusal> {
         let (share, path) = (self.share()?, self.path()?);
         let of = self.snapshot()?;
-        let since = self.engine().previous_snapshot(share, previous, of.as_ref())?;
+        let since = self.engine()?.previous_snapshot(share, previous, of.as_ref())?;
         if let Some(of) = of {
             let (view, file) = self.snapshot_file(&of, &path)?;
             let window = options.bytes(file.size())?;

@@ -23,7 +23,7 @@ impl FileCall<'_> {
             deleted: has("deleted"),
             metadata: has("metadata"),
         };
-        let page = self.engine().list_shares(&options)?;
+        let page = self.engine()?.list_shares(&options)?;
         let mut xml = Xml::default();
         let endpoint = self.request.address.endpoint.as_str();
         xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);

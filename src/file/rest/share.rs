@@ -32,7 +32,7 @@ impl FileCall<'_> {
     /// `ETag`, `Last-Modified`, quota and provisioned figures: the answer to Create, Set and
     /// Restore Share.
     fn share_set(&self, reply: Reply) -> Answer {
-        let info = self.engine().properties(&ShareRef::new(self.share()?))?;
+        let info = self.engine()?.properties(&ShareRef::new(self.share()?))?;
         let properties = &info.properties;
         let reply = reply
             .version(properties.tag, properties.modified)
@@ -46,7 +46,7 @@ impl FileCall<'_> {
             protocols: self.request.header("x-ms-enabled-protocols")?.map(str::to_owned),
             changes: self.share_changes()?,
         };
-        self.engine().create_share(self.share()?, new)?;
+        self.engine()?.create_share(self.share()?, new)?;
         self.share_set(Reply::created())
     }
 
@@ -67,7 +67,7 @@ impl FileCall<'_> {
 
     pub(super) fn share_properties(&self) -> Answer {
         let snapshot = self.snapshot()?;
-        let info = self.engine().properties(&self.share_ref(snapshot.as_ref())?)?;
+        let info = self.engine()?.properties(&self.share_ref(snapshot.as_ref())?)?;
         let properties = &info.properties;
         let mut reply = of_share(&info)
             .header("x-ms-share-quota", properties.quota_gib)
@@ -89,13 +89,13 @@ impl FileCall<'_> {
 
     pub(super) fn share_metadata(&self) -> Answer {
         let snapshot = self.snapshot()?;
-        Ok(of_share(&self.engine().properties(&self.share_ref(snapshot.as_ref())?)?))
+        Ok(of_share(&self.engine()?.properties(&self.share_ref(snapshot.as_ref())?)?))
     }
 
     pub(super) fn set_share_properties(&self) -> Answer {
         let snapshot = self.snapshot()?;
         let changes = self.share_changes()?;
-        let set = self.engine().set_properties(&self.share_ref(snapshot.as_ref())?, changes)?;
+        let set = self.engine()?.set_properties(&self.share_ref(snapshot.as_ref())?, changes)?;
         let reply = Reply::ok().version(set.tag, set.modified);
         Ok(with_provisioned(reply.header("x-ms-share-quota", set.quota_gib), &set))
     }
@@ -104,11 +104,11 @@ impl FileCall<'_> {
         let snapshot = self.snapshot()?;
         let metadata = self.request.metadata()?;
         let at = self.share_ref(snapshot.as_ref())?;
-        Ok(share_version(Reply::ok(), self.engine().set_metadata(&at, metadata)?))
+        Ok(share_version(Reply::ok(), self.engine()?.set_metadata(&at, metadata)?))
     }
 
     pub(super) fn share_statistics(&self) -> Answer {
-        let (bytes, version) = self.engine().usage_bytes(&self.share_ref(None)?)?;
+        let (bytes, version) = self.engine()?.usage_bytes(&self.share_ref(None)?)?;
         let mut xml = Xml::default();
         xml.open("ShareStats");
         xml.text("ShareUsageBytes", &bytes.to_string());
@@ -129,15 +129,15 @@ impl FileCall<'_> {
             }
         };
         if snapshot.is_some() {
-            self.engine().delete_snapshot(&at)?;
+            self.engine()?.delete_snapshot(&at)?;
             return Ok(Reply::accepted());
         }
-        let used = self.engine().usage_bytes(&at).map(|(bytes, _)| bytes);
-        match self.engine().delete_share(self.cx(), &at, snapshots) {
+        let used = self.engine()?.usage_bytes(&at).map(|(bytes, _)| bytes);
+        match self.engine()?.delete_share(self.cx(), &at, snapshots) {
             Ok(_) => Ok(Reply::accepted().maybe("x-ms-file-share-usage-bytes", used.ok())),
             // The service deletes in the background, and accepts the same request meanwhile.
             Err(FileServiceError::Denied(ShareDenial::ShareNotFound))
-                if self.engine().was_deleted_lately(at.name) =>
+                if self.engine()?.was_deleted_lately(at.name) =>
             {
                 Ok(Reply::accepted())
             }
@@ -153,7 +153,7 @@ impl FileCall<'_> {
             return Err(Refusal::header("x-ms-deleted-share-name", name, why));
         }
         let version = self.request.required("x-ms-deleted-share-version")?;
-        self.engine().restore_share(name, version)?;
+        self.engine()?.restore_share(name, version)?;
         self.share_set(Reply::created())
     }
 
@@ -163,7 +163,7 @@ impl FileCall<'_> {
         // Without metadata of its own a snapshot has the share's.
         let metadata = Some(self.request.metadata()?).filter(|metadata| !metadata.is_empty());
         let stopping = &self.site.stopping;
-        let (taken, version) = self.engine().create_snapshot(&at, metadata, &mut |_| {
+        let (taken, version) = self.engine()?.create_snapshot(&at, metadata, &mut |_| {
             if stopping.load(Ordering::Acquire) { Control::Cancel } else { Control::Continue }
         })?;
         Ok(share_version(Reply::created(), version).header("x-ms-snapshot", taken))

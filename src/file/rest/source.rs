@@ -11,12 +11,14 @@ use hyper::{StatusCode, Uri};
 use super::rest_path::rest_path;
 use super::{FileCall, operations, snapshot_of};
 use crate::file::rules::SharePath;
+use crate::file::service::FileService;
 use crate::file::service::shares::SnapshotName;
 use crate::http::auth::{AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel};
+use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::source::{NamedSource, OwnSource, SOURCE_AUTHORIZATION};
 use crate::http::request::Query;
-use crate::server::Account;
+use crate::rules::service::ServiceKind;
 
 /// The header that a bearer token needs beside it.
 const INTENT: &str = "x-ms-file-request-intent";
@@ -30,10 +32,17 @@ pub(super) enum NamedFile {
 
 /// A file of this server that a request names as its source.
 pub(super) struct OwnFile {
-    pub account: Arc<Account>,
+    pub account: Arc<dyn HostedAccount>,
     pub share: String,
     pub path: SharePath,
     pub snapshot: Option<SnapshotName>,
+}
+
+impl OwnFile {
+    /// The files of its account.
+    pub(super) fn files(&self) -> Result<&Arc<FileService>, Refusal> {
+        service(&*self.account, ServiceKind::File)
+    }
 }
 
 /// The intended use of a source.
@@ -57,15 +66,14 @@ impl FileCall<'_> {
         let dots = self.flag("x-ms-source-allow-trailing-dot")?;
         let path = rest_path(&own.address.rest, dots)?;
         let snapshot = snapshot_of(&Query::read(own.uri.query().unwrap_or_default()))?;
-        let account = self.site.accounts.get(&own.address.account).ok_or_else(invalid)?;
-        self.check_source(account, &own, &path, wanted)?;
-        let account = Arc::clone(account);
+        let account = self.site.accounts.account(&own.address.account).ok_or_else(invalid)?;
+        self.check_source(&*account, &own, &path, wanted)?;
         Ok(NamedFile::Own(Box::new(OwnFile { account, share, path, snapshot })))
     }
 
     fn check_source(
         &self,
-        account: &Account,
+        account: &dyn HostedAccount,
         own: &OwnSource,
         path: &SharePath,
         wanted: SourceUse,

@@ -10,11 +10,11 @@ use hyper::header::AUTHORIZATION;
 use super::{
     AuthError, AuthTarget, Authorizer, Credential, Grant, GrantedBy, RequestView, SasScope,
 };
+use crate::http::frame::host::HostedAccount;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::{Operation, Service};
 use crate::http::request::Request;
 use crate::rules::service::ServiceKind;
-use crate::server::Account;
 
 /// Which requests are accepted.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Admission {
     pub fn grant(
         &self,
         service: &Service,
-        account: &Account,
+        account: &dyn HostedAccount,
         request: &Request,
         operation: &Operation,
     ) -> Result<Grant, Refusal> {
@@ -101,7 +101,7 @@ impl Admission {
     pub fn source_grant(
         &self,
         service: &Service,
-        account: &Account,
+        account: &dyn HostedAccount,
         view: &RequestView<'_>,
         target: &AuthTarget<'_>,
     ) -> Result<Grant, AuthError> {

@@ -1,24 +1,25 @@
 //! An authorised request, as an operation gets it.
 
+use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use hyper::body::{Bytes, Incoming};
 
+use super::host::{HostedAccount, open_service};
 use super::receive::collect;
 use super::refusal::Refusal;
 use super::site::Site;
 use crate::http::auth::Grant;
 use crate::http::request::Request;
 use crate::rules::Context;
-use crate::server::Account;
 
 /// A request that was authorised.
 pub struct Call<'a> {
     /// The listener's own state.
     pub site: &'a Arc<Site>,
     /// The account that the request addresses.
-    pub account: &'a Arc<Account>,
+    pub account: &'a Arc<dyn HostedAccount>,
     /// The request; its body, too, unless the operation takes it as it comes.
     pub request: &'a Request,
     /// The time of the operation, and the caller.
@@ -31,12 +32,17 @@ impl<'a> Call<'a> {
     /// The call of an operation.
     pub fn new(
         site: &'a Arc<Site>,
-        account: &'a Arc<Account>,
+        account: &'a Arc<dyn HostedAccount>,
         request: &'a Request,
         context: &'a Context,
         grant: &'a Grant,
     ) -> Self {
         Self { site, account, request, context, grant }
+    }
+
+    /// The service that the operation is one of.
+    pub fn service<S: Any>(&self) -> Result<&'a S, Refusal> {
+        open_service(&**self.account, self.site.service.kind)
     }
 
     /// Receives a whole body into memory.

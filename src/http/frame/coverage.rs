@@ -13,11 +13,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::host::{Host, HostedAccount};
 use super::routing::{RouteRow, Verb, When};
 use super::service::Service;
 use crate::http::auth::{Admission, ResourceLevel};
 use crate::http::server::{RestOptions, RestServer};
-use crate::server::{Account, Accounts};
 
 const ACCOUNT: &str = "devstoreaccount1";
 
@@ -35,10 +35,8 @@ pub struct Coverage {
     pub rows: &'static [RouteRow],
     /// The paths of its levels, as people read them, and one that is asked for.
     pub paths: fn(ResourceLevel) -> (&'static str, &'static str),
-    /// An account with the service, in an empty folder.
-    pub account: fn(&Path, name: &str) -> Account,
     /// Makes what the requests ask about, before each of them.
-    pub prepare: fn(&Account),
+    pub prepare: fn(&dyn HostedAccount),
     /// The groups of operations: what a name begins with.
     pub groups: &'static [&'static str],
     /// The version of the service that first had an operation.
@@ -56,10 +54,11 @@ struct CoverageEntry {
 
 impl Coverage {
     /// Fails if the section is not what the table and a server say; `LATCHFS_BLESS` renews it.
+    /// `host` makes an account of that name in an empty folder.
     #[track_caller]
-    pub fn check(&self) {
+    pub fn check<H: Host + 'static>(&self, host: impl FnOnce(&Path, &str) -> Arc<H>) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
-        let section = self.write();
+        let section = self.write(host);
         let _alone = RENEWAL.lock().unwrap_or_else(PoisonError::into_inner);
         let page = std::fs::read_to_string(&path).unwrap();
         let start = page.find(&format!("## {}\n", self.title)).expect("the section's heading");
@@ -75,8 +74,8 @@ impl Coverage {
         );
     }
 
-    fn write(&self) -> String {
-        let entries = self.entries();
+    fn write<H: Host + 'static>(&self, host: impl FnOnce(&Path, &str) -> Arc<H>) -> String {
+        let entries = self.entries(host);
         let done = entries.iter().filter(|entry| entry.done).count();
         let mut page = format!(
             "## {}\n\n{done} of {} operations are implemented.\n\n\
@@ -94,17 +93,20 @@ impl Coverage {
     }
 
     /// The rows of the page: the answer of the server to each operation.
-    fn entries(&self) -> Vec<CoverageEntry> {
+    fn entries<H: Host + 'static>(
+        &self,
+        host: impl FnOnce(&Path, &str) -> Arc<H>,
+    ) -> Vec<CoverageEntry> {
         let folder = tempfile::tempdir().unwrap();
-        let account = (self.account)(folder.path(), ACCOUNT);
-        let accounts = Arc::new(Accounts::new(account, []));
+        let accounts = host(folder.path(), ACCOUNT);
+        let account = accounts.account(ACCOUNT).unwrap();
         let options = RestOptions::new(Admission::Everyone);
         let server = RestServer::start(Arc::clone(&accounts), self.service, options).unwrap();
         let shapes =
             vec!["OPTIONS of anything, `Origin`, `Access-Control-Request-Method`".to_owned()];
         let mut entries = vec![CoverageEntry { operation: "ServicePreflight", shapes, done: true }];
         for row in self.rows {
-            (self.prepare)(accounts.first());
+            (self.prepare)(&*account);
             let status = self.asked(server.addr(), row);
             assert!(status < 500 || status == 501, "{}: {status}", self.shape(row));
             let done = status != 501;

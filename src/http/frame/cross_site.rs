@@ -9,11 +9,11 @@
 use hyper::StatusCode;
 use hyper::header::ORIGIN;
 
+use super::host::HostedAccount;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
 use crate::http::request::Request;
-use crate::server::Account;
 
 /// Tells where the page is from that a request is sent for. No page can set it.
 const FETCH_SITE: &str = "sec-fetch-site";
@@ -21,7 +21,7 @@ const FETCH_SITE: &str = "sec-fetch-site";
 /// Refuses a request of a foreign page that changes something.
 pub fn check(
     site: &Site,
-    account: &Account,
+    account: &dyn HostedAccount,
     request: &Request,
     operation: &Operation,
 ) -> Result<(), Refusal> {
@@ -37,7 +37,7 @@ pub fn check(
 }
 
 /// Whether a page of another origin sent the request that no CORS rule lets in.
-fn is_foreign(site: &Site, account: &Account, request: &Request) -> bool {
+fn is_foreign(site: &Site, account: &dyn HostedAccount, request: &Request) -> bool {
     let Some(origin) = request.headers.get(ORIGIN) else {
         // An image or a link has no Origin. A page on another port of this host is of its site.
         let from = request.headers.get(FETCH_SITE).map(|site| site.as_bytes());

@@ -204,24 +204,3 @@ const TABLE: Titles = &[
     ("Delete Entity", &["TableDeleteEntity"]),
     ("Entity Group Transaction", &["TableBatch"]),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_operation_has_the_name_that_its_documentation_gives_it() {
-        for service in [
-            &crate::file::rest::operations::SERVICE_TABLE,
-            &crate::blob::rest::operations::SERVICE_TABLE,
-            &crate::queue::rest::operations::SERVICE_TABLE,
-            &crate::table::rest::operations::SERVICE_TABLE,
-        ] {
-            for operation in service.operations {
-                let title = name_of(service.kind, operation.name);
-                assert!(title.contains(' '), "{} of {}", operation.name, service.kind);
-            }
-        }
-        assert_eq!(name_of(ServiceKind::Blob, "PageBlobCreate"), "Put Blob");
-    }
-}

@@ -27,15 +27,16 @@ use hyper::{Method, Response, StatusCode, Uri};
 
 use super::address::Address;
 use super::call::Call;
+use super::cross_site;
 use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
+use super::host::{self, HostedAccount};
 use super::receive::{Unread, collect};
-use super::refusal::{Code, Refusal};
+use super::refusal::Refusal;
 use super::request_event::RequestEvent;
 use super::service::{Answer, Operation, OperationHandler, Working};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
-use super::{cross_site, opening};
 use crate::http::auth::{Grant, Overrides, signing_account};
 use crate::http::blocking::{Undone, on_a_thread};
 use crate::http::cors::Cors;
@@ -47,7 +48,6 @@ use crate::http::request::{Query, Request, stamp};
 use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
-use crate::server::Account;
 use crate::sync::random::new_guid;
 
 /// The longest client request ID that is given back.
@@ -96,18 +96,15 @@ pub async fn handle(
     let expects = head.headers.contains_key(EXPECT);
     let body = Unread { body, place, expects, limits: &site.options.limits };
     let reply = match read_head(&site, peer, &echo, head).await {
-        Ok(request) => {
-            let account = site.accounts.get(&request.address.account).cloned();
-            match account {
-                Some(account) => {
-                    cors = site.cors(&account);
-                    let caller = caller(connection, peer, &request);
-                    told.request(&request, &caller);
-                    serve(&site, account, caller, request, body, &mut asked, &mut fate).await
-                }
-                None => Err(body.refuse(unknown_account()).await),
+        Ok(request) => match site.accounts.account(&request.address.account) {
+            Some(account) => {
+                cors = site.cors(&*account);
+                let caller = caller(connection, peer, &request);
+                told.request(&request, &caller);
+                serve(&site, account, caller, request, body, &mut asked, &mut fate).await
             }
-        }
+            None => Err(body.refuse(unknown_account()).await),
+        },
         Err(refusal) => Err(body.refuse(refusal).await),
     };
     let head = echo.method == Method::HEAD;
@@ -247,7 +244,7 @@ fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller
 /// Routes and authorises a request, and carries it out.
 async fn serve(
     site: &Arc<Site>,
-    account: Arc<Account>,
+    account: Arc<dyn HostedAccount>,
     mut caller: Caller,
     mut request: Request,
     body: Unread<'_>,
@@ -256,7 +253,7 @@ async fn serve(
 ) -> Answer {
     let limits = &site.options.limits;
     let admitted = admit(site, &request).and_then(|operation| {
-        cross_site::check(site, &account, &request, operation).map(|()| operation)
+        cross_site::check(site, &*account, &request, operation).map(|()| operation)
     });
     let operation = match admitted {
         Ok(operation) => operation,
@@ -285,7 +282,7 @@ async fn serve(
         let (account, context, grant) = (&account, &context, &grant);
         body.answer(run(&Call { site, account, request: &request, context, grant })).await
     } else {
-        if let Err(refusal) = opening::open(site.service, &account, limits).await {
+        if let Err(refusal) = host::open(site.service.kind, &account, limits).await {
             return Err(body.refuse(refusal).await);
         }
         let body = body.admit();
@@ -305,7 +302,7 @@ async fn serve(
 /// Carries out a request that was let in.
 async fn carry_out(
     site: &Arc<Site>,
-    account: Arc<Account>,
+    account: Arc<dyn HostedAccount>,
     operation: &'static Operation,
     context: Context,
     grant: Grant,
@@ -330,7 +327,7 @@ async fn carry_out(
             let work = move || {
                 let call = Call::new(&site, &account, &request, &context, &grant);
                 let answer = run(&call);
-                as_looked_at(&request, noted(&call, operation, answer))
+                noted(&call, operation, answer)
             };
             on_pool(limits, work).await?
         }
@@ -347,7 +344,8 @@ async fn unbroken(mut working: Working<'_>) -> Answer {
 }
 
 /// Notes the answer of an operation, and adds what the grant of the request demands of it.
-fn noted(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
+fn noted(call: &Call<'_>, operation: &Operation, answer: Answer) -> Answer {
+    let mut answer = (call.site.service.answered)(call, answer);
     call.note(&answer);
     // A SAS may say how content is to be presented.
     if let (true, Ok(reply)) = (operation.overridable, &mut answer) {
@@ -378,14 +376,14 @@ pub(crate) fn route(site: &Site, request: &Request) -> Result<&'static Operation
 /// with the grant. Runs on the pool if data of the service decides.
 pub(crate) async fn authorise(
     site: &Arc<Site>,
-    account: &Arc<Account>,
+    account: &Arc<dyn HostedAccount>,
     request: Request,
     operation: &'static Operation,
 ) -> Result<(Request, Grant), Refusal> {
     let reads = site.options.admission.reads_service(&request);
     let (at, account) = (Arc::clone(site), Arc::clone(account));
     let work = move || {
-        let grant = at.options.admission.grant(at.service, &account, &request, operation);
+        let grant = at.options.admission.grant(at.service, &*account, &request, operation);
         grant.map(|grant| (request, grant))
     };
     if reads {
@@ -396,7 +394,7 @@ pub(crate) async fn authorise(
 }
 
 /// Does `work` on a thread that may block.
-async fn on_pool<T: Send + 'static>(
+pub(super) async fn on_pool<T: Send + 'static>(
     limits: &Limits,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -411,19 +409,6 @@ async fn on_pool<T: Send + 'static>(
 fn broken() -> Refusal {
     log::error!("an operation panicked");
     Refusal::explained(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "")
-}
-
-/// A request that asks for a file as a directory, or the other way round, finds nothing.
-fn as_looked_at(request: &Request, answer: Answer) -> Answer {
-    match answer {
-        Err(refusal)
-            if matches!(request.method, Method::GET | Method::HEAD)
-                && refusal.code == Code::Is("ResourceTypeMismatch") =>
-        {
-            Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""))
-        }
-        other => other,
-    }
 }
 
 fn override_headers(reply: &mut Reply, overrides: &Overrides) {

@@ -10,7 +10,7 @@
 //!   routing             the shapes of requests, and the operation that each one asks for
 //!   service_operations  operations that every service has: properties, preflight, statistics
 //!   documented          the name of each operation in the services' documentation
-//!   opening             the first use of a service
+//!   host                the accounts of the server, and the first use of a service
 //!   site                state that all requests to one listener share
 //!   address             account, container and path of a URL; which Host is served
 //!   version             versions of the service
@@ -35,7 +35,7 @@ pub(crate) mod cross_site;
 pub(crate) mod documented;
 pub(crate) mod gates_and_faults;
 pub(crate) mod handle;
-pub(crate) mod opening;
+pub(crate) mod host;
 pub(crate) mod receive;
 pub(crate) mod refusal;
 pub(crate) mod request_event;
@@ -50,6 +50,7 @@ pub(crate) mod wording;
 
 pub use address::{Address, host_name, is_this_machine};
 pub use documented::name_of as documented_name;
+pub use host::{Host, HostedAccount, PropertyParts};
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};
 pub use siblings::{Siblings, asked_at};

@@ -4,17 +4,19 @@
 //! neither body nor Content-Type; the service's own sentence first, the cause in brackets. Which
 //! status and code a cause has is decided in the error table of its service.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 
 use hyper::StatusCode;
 use serde_json::json;
 
 use super::service::ErrorFormat;
 use super::wording;
-use crate::file::rules::Denial;
 use crate::http::reply::Reply;
 use crate::http::xml::Xml;
+use crate::rules::Cause;
 use crate::rules::conflict::Conflict;
 
 /// Elements of a body that are headers too: clients look there for what a source said of itself,
@@ -63,8 +65,12 @@ impl Code {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectName(pub String);
 
+/// A rule of a service that refused: a value that only the service knows.
+#[derive(Clone, Debug)]
+pub struct Denied(pub Arc<dyn Any + Send + Sync>);
+
 /// Why a request was not carried out.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Refusal {
     /// The status of the answer.
     pub status: StatusCode,
@@ -82,8 +88,10 @@ pub struct Refusal {
     /// The message repeats parts of the request and is for its sender alone. The stream of events
     /// is told the service's sentence.
     pub sender_only: bool,
-    /// The rule of the File service that refused, with the holder.
-    pub denial: Option<Box<Denial>>,
+    /// The rule that refused, of which the service makes the cause.
+    pub denied: Option<Denied>,
+    /// What the journal keeps of the rule that refused, with the holder.
+    pub cause: Option<Box<Cause>>,
     /// The act of another client that refused the request; the refusal is noted in the log of
     /// events.
     pub conflict: Option<Conflict>,
@@ -100,7 +108,8 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        let (challenge, size, conflict, denial, object) = (None, None, None, None, None);
+        let (challenge, size, conflict, denied, cause, object) =
+            (None, None, None, None, None, None);
         let (close, sender_only) = (false, false);
         Self {
             status,
@@ -111,7 +120,8 @@ impl Refusal {
             size,
             close,
             sender_only,
-            denial,
+            denied,
+            cause,
             conflict,
             object,
         }

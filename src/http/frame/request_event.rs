@@ -30,7 +30,7 @@ struct Gathered {
 impl RequestEvent {
     /// Begins the row of a request; empty if requests are not recorded.
     pub fn begin(site: &Arc<Site>, connection: &Owner, request_id: &str) -> Self {
-        Self(site.accounts.journal().records_all().then(|| {
+        Self(site.accounts.controls().journal.records_all().then(|| {
             Box::new(Gathered {
                 site: Arc::clone(site),
                 account: None,
@@ -55,10 +55,9 @@ impl RequestEvent {
             Some(sentence) if refusal.sender_only => sentence,
             _ => &refusal.message,
         };
-        let file = told.site.accounts.first().file();
         told.answered.refusal = Some(RequestRefusal {
             message: message.to_owned(),
-            cause: refusal.denial.as_deref().map(|denial| Box::new(file.cause(denial))),
+            cause: refusal.cause.clone(),
             conflict: refusal.conflict,
         });
     }
@@ -77,7 +76,7 @@ impl RequestEvent {
         }
         answered.status = status.map(|status| status.as_u16());
         answered.took = took;
-        site.accounts.journal().push(account, Event::Request(answered));
+        site.accounts.controls().journal.push(account, Event::Request(answered));
     }
 }
 

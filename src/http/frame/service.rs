@@ -13,13 +13,13 @@ use hyper::{Method, Uri};
 
 use super::address::Address;
 use super::call::Call;
+use super::host::HostedAccount;
 use super::refusal::Refusal;
 use crate::http::auth::{Needs, Permission, ResourceLevel, Signatures};
 use crate::http::reply::Reply;
 use crate::http::request::{Query, Request};
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::server::Account;
 
 /// The answer to a request.
 pub type Answer = Result<Reply, Refusal>;
@@ -48,13 +48,11 @@ pub struct Service {
     /// The resource that a request addresses, as the command line names it, without the service.
     pub object: fn(&Request) -> String,
     /// A stored access policy of a container.
-    pub policy: fn(&Account, container: &str, id: &str) -> Option<StoredPolicy>,
+    pub policy: fn(&dyn HostedAccount, container: &str, id: &str) -> Option<StoredPolicy>,
     /// Whether a request without credentials is served all the same.
-    pub anonymous: fn(&Account, &Request, &Operation) -> bool,
-    /// Whether the service of an account is open.
-    pub is_open: fn(&Account) -> bool,
-    /// Opens it. May wait.
-    pub open: fn(&Account) -> Result<(), Refusal>,
+    pub anonymous: fn(&dyn HostedAccount, &Request, &Operation) -> bool,
+    /// What the service changes in the answer of an operation.
+    pub answered: fn(&Call<'_>, Answer) -> Answer,
     /// The parts of the service properties, in the order they are shown.
     pub properties: &'static [&'static str],
 }

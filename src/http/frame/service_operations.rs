@@ -4,12 +4,12 @@
 //! Service properties are kept as they were sent, part by part: a set without a part leaves that
 //! part alone. Only CORS rules have an effect.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyper::StatusCode;
 
 use super::call::Call;
+use super::host::PropertyParts;
 use super::refusal::Refusal;
 use super::service::{Answer, Operation, Service};
 use super::site::CORS;
@@ -61,7 +61,7 @@ fn preflight(call: &Call<'_>) -> Answer {
     let origin = cors_header(call, "origin")?;
     let method = cors_header(call, "access-control-request-method")?;
     let headers = call.header("access-control-request-headers")?.unwrap_or_default();
-    call.site.cors(call.account).preflight(origin, method, headers).ok_or_else(|| {
+    call.site.cors(&**call.account).preflight(origin, method, headers).ok_or_else(|| {
         let message = "CORS not enabled or no matching rule found for this request.";
         Refusal::new(StatusCode::FORBIDDEN, "CorsPreflightFailure", message)
     })
@@ -79,17 +79,14 @@ fn cors_header<'a>(call: &'a Call<'_>, name: &str) -> Result<&'a str, Refusal> {
 fn set_service_properties(call: &Call<'_>) -> Answer {
     let given = Element::read(&call.body, ROOT)?;
     let parts = checked_parts(call.site.service, &given)?;
-    call.account.properties(call.site.service.kind).set(parts)?;
+    call.account.set_properties(call.site.service.kind, parts, &|| ())?;
     Ok(Reply::accepted())
 }
 
 /// The parts of service properties as they are kept, by name: each part once, and within it only
 /// elements that are known.
-pub fn checked_parts(
-    service: &Service,
-    given: &Element,
-) -> Result<BTreeMap<String, String>, Refusal> {
-    let mut parts = BTreeMap::new();
+pub fn checked_parts(service: &Service, given: &Element) -> Result<PropertyParts, Refusal> {
+    let mut parts = PropertyParts::new();
     for part in &given.children {
         if !service.properties.contains(&part.name.as_str()) {
             return Err(invalid(&format!("the element {} is not known", part.name)));
@@ -133,7 +130,7 @@ fn check_retention(policy: &Element) -> Result<(), Refusal> {
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of every operation")]
 pub fn service_properties(call: &Call<'_>) -> Answer {
-    let parts = call.account.properties(call.site.service.kind).get();
+    let parts = call.account.properties(call.site.service.kind);
     let mut xml = Xml::default();
     xml.open(ROOT);
     for name in call.site.service.properties {

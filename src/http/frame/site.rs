@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 use super::address::ListenerNames;
+use super::host::{Host, HostedAccount};
 use super::service::Service;
 use crate::clock::TimeSource;
 use crate::http::cors::Cors;
@@ -14,7 +15,6 @@ use crate::http::fetch::Fetcher;
 use crate::http::server::RestOptions;
 use crate::http::xml::Element;
 use crate::rules::{Client, Owner, Timestamp};
-use crate::server::{Account, Accounts};
 
 /// The part of the service properties that says which other origins are served.
 pub const CORS: &str = "Cors";
@@ -24,7 +24,7 @@ pub struct Site {
     /// The service that is served here.
     pub service: &'static Service,
     /// The accounts that requests may address.
-    pub accounts: Arc<Accounts>,
+    pub accounts: Arc<dyn Host>,
     account_names: Vec<String>,
     /// The clock that operations are decided by.
     pub clock: Arc<dyn TimeSource>,
@@ -42,7 +42,7 @@ pub struct Site {
 impl Site {
     /// The state of a listener on `addr`.
     pub fn new(
-        accounts: Arc<Accounts>,
+        accounts: Arc<dyn Host>,
         service: &'static Service,
         options: RestOptions,
         addr: SocketAddr,
@@ -50,7 +50,7 @@ impl Site {
         Self {
             service,
             account_names: accounts.names(),
-            clock: Arc::clone(accounts.first().clock()),
+            clock: accounts.clock(),
             accounts,
             fetcher: Fetcher::new(
                 options.copy_sources,
@@ -97,8 +97,8 @@ impl Site {
     }
 
     /// The CORS rules of the service in that account.
-    pub fn cors(&self, account: &Account) -> Cors {
-        let parts = account.properties(self.service.kind).get();
+    pub fn cors(&self, account: &dyn HostedAccount) -> Cors {
+        let parts = account.properties(self.service.kind);
         let Some(text) = parts.get(CORS) else { return Cors::default() };
         let rules = Element::read(text.as_bytes(), CORS).and_then(|element| Cors::read(&element));
         rules.unwrap_or_default()

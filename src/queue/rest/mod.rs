@@ -22,7 +22,6 @@ mod service;
 use hyper::StatusCode;
 
 use crate::http::frame::call::Call;
-use crate::http::frame::opening::not_open;
 use crate::http::frame::refusal::Refusal;
 use crate::http::reply::Reply;
 use crate::http::request::Request;
@@ -30,7 +29,7 @@ use crate::queue::service::QueueService;
 
 /// The queues of the account.
 fn queues<'a>(call: &Call<'a>) -> Result<&'a QueueService, Refusal> {
-    call.account.open_queue().ok_or_else(not_open)
+    call.service()
 }
 
 /// The queue that the path names.

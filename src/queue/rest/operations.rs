@@ -3,9 +3,10 @@
 
 use hyper::Method;
 
-use super::{message, messages, policies, queue, segments, service};
+use super::{message, messages, policies, queue, segments, service as of_service};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
 use crate::http::auth::{QUEUE_SIGNATURES, ResourceLevel};
+use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, LOOK, POST, PUT, RouteRow, SERVICE, by_shape, row, unsupported_verb,
@@ -16,9 +17,9 @@ use crate::http::frame::service_operations::{
     SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
 };
 use crate::http::request::Request;
+use crate::queue::service::QueueService;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::server::Account;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Queue,
@@ -31,8 +32,7 @@ pub static SERVICE_TABLE: Service = Service {
     object,
     policy,
     anonymous: |_, _, _| false,
-    is_open: |account| account.open_queue().is_some(),
-    open: |account| Ok(account.queue().map(drop)?),
+    answered: |_, answer| answer,
     properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
 };
 
@@ -80,14 +80,13 @@ fn object(request: &Request) -> String {
     }
 }
 
-/// Policies of a queue that is not open yet, or not there, are none: opening may wait.
-fn policy(account: &Account, queue: &str, id: &str) -> Option<StoredPolicy> {
-    account.queue().ok()?.policy(queue, id)
+fn policy(account: &dyn HostedAccount, queue: &str, id: &str) -> Option<StoredPolicy> {
+    service::<QueueService>(account, ServiceKind::Queue).ok()?.policy(queue, id)
 }
 
 static SERVICE_LIST_QUEUES_SEGMENT: Operation =
     Operation::pool_read("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
-        service::list(call)
+        of_service::list(call)
     });
 
 // No service SAS reaches a queue as a whole; the refusal is that of a missing permission.

@@ -10,6 +10,11 @@ use crate::rules::Timestamp;
 use crate::table::rules::{TableDenial, TransactionDenial};
 use crate::table::service::TableError;
 
+/// The refusal of every request to a service that cannot be opened.
+pub(crate) fn refusal_of_opening(error: &TableError) -> Refusal {
+    refusal(error, Timestamp::default())
+}
+
 /// The refusal of an operation that failed at `now`.
 pub(super) fn refusal(error: &TableError, now: Timestamp) -> Refusal {
     match error {

@@ -25,6 +25,8 @@ mod query;
 mod tables;
 mod token;
 
+pub(crate) use error::refusal_of_opening;
+
 use std::ops::Deref;
 
 use hyper::StatusCode;
@@ -35,7 +37,6 @@ use self::json::{MetadataLevel, Scope};
 use self::locator::Locator;
 use crate::http::auth::{GrantedBy, Permission, SasScope, TableScope};
 use crate::http::frame::call::Call;
-use crate::http::frame::opening::not_open;
 use crate::http::frame::refusal::Refusal;
 use crate::http::request::Request;
 use crate::table::rules::range::Edge;
@@ -60,7 +61,7 @@ impl<'a> Deref for TableCall<'a> {
 impl<'a> TableCall<'a> {
     /// The service of the account.
     fn service(self) -> Result<&'a TableService, Refusal> {
-        self.0.account.open_table().ok_or_else(not_open)
+        self.0.service()
     }
 
     /// Receives the body, which has a limit of its own.

@@ -6,11 +6,11 @@
 
 use hyper::{Method, StatusCode};
 
-use super::error::refusal;
 use super::locator::Locator;
 use super::{TableCall, headers, locator};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::http::auth::{ResourceLevel, TABLE_SIGNATURES};
+use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::Verb;
 use crate::http::frame::service::{ErrorFormat, Operation, Service};
@@ -18,11 +18,10 @@ use crate::http::frame::service_operations::{
     SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
 };
 use crate::http::request::Request;
-use crate::rules::Timestamp;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::server::Account;
 use crate::table::rules::TableName;
+use crate::table::service::TableService;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Table,
@@ -35,11 +34,7 @@ pub static SERVICE_TABLE: Service = Service {
     object,
     policy,
     anonymous: |_, _, _| false,
-    is_open: |account| account.open_table().is_some(),
-    open: |account| match account.table() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(refusal(&error, Timestamp::default())),
-    },
+    answered: |_, answer| answer,
     properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
 };
 
@@ -208,7 +203,7 @@ fn object(request: &Request) -> String {
 }
 
 /// The stored access policy `id` of a table.
-fn policy(account: &Account, table: &str, id: &str) -> Option<StoredPolicy> {
+fn policy(account: &dyn HostedAccount, table: &str, id: &str) -> Option<StoredPolicy> {
     let table = TableName::parse(table).ok()?;
-    account.table().ok()?.policy(&table, id)
+    service::<TableService>(account, ServiceKind::Table).ok()?.policy(&table, id)
 }

@@ -62,19 +62,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
 
 /// Arrows against the table that the source still has: from, to, in how many lines. A row may only
 /// shrink, and goes when it is empty.
-const KNOWN: &[(&str, &str, usize)] = &[
-    ("blob/rest", "server", 3),
-    ("file/rest", "server", 3),
-    ("http", "blob/rest", 1),
-    ("http", "file/rest", 2),
-    ("http", "file/rules", 2),
-    ("http", "file/service", 2),
-    ("http", "queue/rest", 1),
-    ("http", "server", 9),
-    ("http", "table/rest", 1),
-    ("queue/rest", "server", 1),
-    ("table/rest", "server", 1),
-];
+const KNOWN: &[(&str, &str, usize)] = &[];
 
 /// Crates whose types stay in one folder.
 const AT_HOME: [(&str, &str); 5] = [
