@@ -91,7 +91,7 @@ impl Session {
         }
         if let Some(service) = self.account.used_queue()? {
             let asked = QueueList { most: Some(LEVEL_MAX), ..QueueList::default() };
-            let page = service.list_queues(&context, asked)?;
+            let page = service.list_queues(&context, &asked)?;
             list.more |= page.next.is_some();
             for (name, _) in page.queues {
                 list.add("queue", &ObjectAddress::Queue(name), None);

@@ -7,8 +7,8 @@
 //!                     ballast      space that deletions have on a full disk
 //!                     checkpoint   moves the WAL, on a thread of its own, and looks whether the
 //!                                  files still have their names; wal: when
-//!   hold              held         the writer stands still: all rows are replaced
-//!   copy              copy         all rows of one moment, in another file
+//!   hold, copy        held         all rows at once: replaced while the writer stands still, or
+//!                                  copied to another file
 //!                     service      what the services with rows share
 //!   version           version      whether rows that were read before still hold
 //! ```
@@ -18,10 +18,8 @@
 //! each.
 
 mod ballast;
-pub(crate) mod blocking;
 mod checkpoint;
 mod connection;
-mod copy;
 pub mod counted;
 mod error;
 pub(crate) mod first_use;
@@ -63,9 +61,8 @@ use self::wal::Wal;
 use self::writer::Writer;
 
 pub use self::checkpoint::CheckpointHooks;
-pub use self::copy::Copy;
 pub use self::error::DbError;
-pub use self::held::HeldWriter;
+pub use self::held::{Copy, HeldWriter};
 pub use self::job::Purpose;
 pub(crate) use self::job::{caught, once};
 pub(crate) use self::place::check_place;

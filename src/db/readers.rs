@@ -34,13 +34,12 @@ impl Readers {
         read: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
         let free = self.free().pop();
-        let conn = match free {
-            Some(conn) => conn,
-            None => {
-                // Another database may have the name by now.
-                self.files.check_place(&self.path)?;
-                open_reader(&self.path)?
-            }
+        let conn = if let Some(conn) = free {
+            conn
+        } else {
+            // Another database may have the name by now.
+            self.files.check_place(&self.path)?;
+            open_reader(&self.path)?
         };
         // If `read` panics, the connection is closed: a statement may be half read.
         execute(&conn, "BEGIN").map_err(DbError::from)?;

@@ -125,6 +125,18 @@ pub(crate) trait DbService: Sized {
     }
 }
 
+/// Does `work` on a thread that may block. A panic there is an error of the caller's request.
+pub(crate) async fn on_blocking_thread<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<DbError> + Send + 'static,
+{
+    let answer = tokio::task::spawn_blocking(work).await;
+    answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+}
+
 /// The tables of a service, and their rows in a transaction.
 pub trait Tables: Send + std::marker::Sync + 'static {
     const SCHEMA: Schema;

@@ -3,14 +3,23 @@
 //! Decides which rule fits, and the headers that a browser looks for. The first rule that fits
 //! counts. An answer that would differ for another origin says so (`Vary`), also to a request that
 //! names none: a cache between could hand it on.
-//!
 //! Source: the service's page on CORS, whose table of answers this follows.
+//!
+//! Decides too which requests of foreign pages are refused ([`check_foreign_page`]): those that
+//! change something, while anybody can sign them. The well-known key is public, so any page can
+//! make a SAS with it, and a browser sends a page's form, image or plain POST without a preflight.
+//! Programs other than browsers send neither `Origin` nor `Sec-Fetch-Site`.
 
-use hyper::Method;
+use hyper::header::{HeaderValue, ORIGIN};
+use hyper::{Method, StatusCode};
 
 use super::reply::Reply;
 use super::xml::{Element, invalid};
+use crate::http::frame::host::HostedAccount;
 use crate::http::frame::refusal::Refusal;
+use crate::http::frame::service::Operation;
+use crate::http::frame::site::Site;
+use crate::http::request::Request;
 
 /// The most rules (the service's limit).
 const RULES_MAX: usize = 5;
@@ -168,6 +177,41 @@ fn matches_any(patterns: &[String], name: &str) -> bool {
         }
         None => pattern.eq_ignore_ascii_case(name),
     })
+}
+
+/// Tells where the page is from that a request is sent for. No page can set it.
+const FETCH_SITE: &str = "sec-fetch-site";
+
+/// Refuses a request of a foreign page that changes something.
+pub fn check_foreign_page(
+    site: &Site,
+    account: &dyn HostedAccount,
+    request: &Request,
+    operation: &Operation,
+) -> Result<(), Refusal> {
+    if !operation.changes || !is_foreign(site, account, request) {
+        return Ok(());
+    }
+    if !site.options.admission.is_open_to_all(account.name()) {
+        return Ok(());
+    }
+    let why = "a web page of another origin sent the request, and no CORS rule allows that origin \
+               to use this method";
+    Err(Refusal::explained(StatusCode::FORBIDDEN, "AuthorizationFailure", why))
+}
+
+/// Whether a page of another origin sent the request that no CORS rule lets in.
+fn is_foreign(site: &Site, account: &dyn HostedAccount, request: &Request) -> bool {
+    let Some(origin) = request.headers.get(ORIGIN) else {
+        // An image or a link has no Origin. A page on another port of this host is of its site.
+        let from = request.headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+        let is = |foreign: &[u8]| from.is_some_and(|site| site.eq_ignore_ascii_case(foreign));
+        return is(b"cross-site") || is(b"same-site");
+    };
+    let origin = origin.to_str().unwrap_or_default();
+    let rest = request.address.endpoint.strip_prefix(origin);
+    let own = rest.is_some_and(|rest| rest.starts_with('/'));
+    !own && !site.cors(account).allows(origin, request.method.as_str())
 }
 
 #[cfg(test)]

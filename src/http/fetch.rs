@@ -21,7 +21,7 @@ use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::timeout;
 
 use crate::http::frame::refusal::Refusal;
-use crate::http::frame::siblings::Siblings;
+use crate::http::frame::source::Siblings;
 use crate::http::frame::version::{DEFAULT, VERSION};
 use crate::rules::check_metadata;
 

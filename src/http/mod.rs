@@ -5,14 +5,12 @@
 //!   frame        one request from its first header to its answer
 //!   auth         which requests are accepted: Shared Key, SAS, bearer
 //!   server       accepting, serving and ending connections
-//!   workers      the threads that serve connections
+//!   workers      the threads that serve connections, and those that may block
 //!   limits       the bounds of the listener
 //!   tls          handshakes; generated certificates
-//!   blocking     work on a thread that may block
 //!   request      a request: address, query, headers, body
 //!   reply        an answer before it is HTTP
 //!   sending      the body of an answer that is read piece by piece
-//!   room         memory for these pieces
 //!   checksum     MD5 and CRC64 of bodies
 //!   structured   answers with CRC64 inside their body
 //!   unframed     requests with CRC64 inside their body
@@ -20,14 +18,13 @@
 //!   xml          XML, written and read
 //!   policies     stored access policies as XML
 //!   header_case  the case of metadata names on the wire
-//!   cors         what pages of other origins may do
+//!   cors         what pages of other origins may do, and may have a browser send
 //!   fetch        sources of copies on other servers
 //!   client       a client of the server's own endpoints, for commands
 //!   observer     reports of each answer, for metrics and the log
 //! ```
 
 pub mod auth;
-pub mod blocking;
 pub mod checksum;
 pub mod client;
 pub mod cors;
@@ -40,7 +37,6 @@ pub mod observer;
 pub mod policies;
 pub mod reply;
 pub mod request;
-pub mod room;
 pub mod sending;
 pub mod server;
 pub mod structured;

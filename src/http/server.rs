@@ -30,8 +30,8 @@ use crate::http::frame::handle::handle;
 use crate::http::frame::host::Host;
 use crate::http::frame::refusal::ErrorNames;
 use crate::http::frame::service::Service;
-use crate::http::frame::siblings::Siblings;
 use crate::http::frame::site::Site;
+use crate::http::frame::source::Siblings;
 use crate::net::timeouts::TimedStream;
 use crate::net::{ConnectionBody, ConnectionState, Connections, descriptors};
 

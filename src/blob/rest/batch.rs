@@ -37,7 +37,7 @@ struct BatchPart {
 
 impl BlobCall<'_> {
     pub(super) async fn submit_batch(self, body: Incoming) -> Answer {
-        let document = self.collect(body, BATCH_MAX).await?;
+        let document = self.collect_up_to(BATCH_MAX, body).await?;
         let boundary = multipart::boundary(self.required("content-type")?).map_err(malformed)?;
         let parts = multipart::parts(&document, boundary, PARTS_MAX).map_err(malformed)?;
         let parts = parts.iter().map(read_part).collect::<Result<Vec<_>, _>>()?;

@@ -56,7 +56,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn put_block_list(self, body: Incoming) -> Answer {
-        let document = self.collect(body, DOCUMENT_MAX).await?;
+        let document = self.collect_up_to(DOCUMENT_MAX, body).await?;
         let at_once = document.len() <= AT_ONCE_MAX;
         let operation = BlobOperation::BlockBlobCommitBlockList;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
@@ -91,7 +91,7 @@ impl BlobCall<'_> {
         if uncommitted {
             self.check_not_anonymous()?;
         }
-        let lists = self.told(self.engine()?.block_lists(self.cx(), &at, asked))?;
+        let lists = self.told(self.engine()?.block_lists(self.cx(), &at, &asked))?;
         let mut xml = Xml::default();
         xml.open("BlockList");
         for (shown, name, blocks) in [

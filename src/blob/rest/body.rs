@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Frame, Incoming};
 use tokio::time::timeout;
@@ -25,6 +25,7 @@ use crate::http::checksum::{
     self, STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_header, crc64_text,
     is_structured,
 };
+use crate::http::frame::receive::too_large;
 use crate::http::frame::refusal::Refusal;
 use crate::http::reply::Reply;
 use crate::http::unframed::Unframer;
@@ -348,23 +349,6 @@ impl BlobCall<'_> {
         }
     }
 
-    /// A whole body in memory.
-    pub(super) async fn collect(&self, body: Incoming, max: usize) -> Result<Bytes, Refusal> {
-        if body.size_hint().lower() > max as u64 {
-            return Err(too_large(max as u64));
-        }
-        let wait = self.site.options.limits.body_wait;
-        match timeout(wait, Limited::new(body, max).collect()).await {
-            Ok(Ok(bytes)) => Ok(bytes.to_bytes()),
-            Ok(Err(_)) => Err(too_large(max as u64)),
-            Err(_) => {
-                let message = "The operation could not be completed within the permitted time.";
-                let status = StatusCode::REQUEST_TIMEOUT;
-                Err(Refusal::new(status, "OperationTimedOut", message).closing())
-            }
-        }
-    }
-
     /// Reads the body of a request that is refused before it was received, up to a bound and while
     /// it comes: a client that is still sending would otherwise see its connection end instead of
     /// the answer.
@@ -471,14 +455,6 @@ fn crc64_mismatch() -> Refusal {
     let message = "The CRC64 value specified in the request did not match with the CRC64 value \
                    calculated by the server.";
     Refusal::bad("Crc64Mismatch", message)
-}
-
-/// The refusal of a body that is too long.
-pub(super) fn too_large(max: u64) -> Refusal {
-    let message = "The request body is too large and exceeds the maximum permissible limit.";
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
-        .with("MaxLimit", max.to_string())
-        .closing()
 }
 
 #[cfg(test)]

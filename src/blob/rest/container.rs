@@ -36,7 +36,7 @@ impl BlobCall<'_> {
 
     fn container(&self, operation: BlobOperation) -> Result<ContainerState, Refusal> {
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
-        self.told(self.engine()?.container(self.cx(), operation, name, asked))
+        self.told(self.engine()?.container(self.cx(), operation, name, &asked))
     }
 
     pub(super) fn container_properties(self) -> Answer {
@@ -79,7 +79,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn set_container_acl(self, body: Incoming) -> Answer {
-        let document = self.collect(body, DOCUMENT_MAX).await?;
+        let document = self.collect_up_to(DOCUMENT_MAX, body).await?;
         let operation = BlobOperation::ContainerSetAccessPolicy;
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
         let (access, policies) = (self.access_sent()?, read_timed_policies(&document)?);

@@ -16,7 +16,7 @@ use percent_encoding::percent_decode_str;
 use super::BlobCall;
 use super::append::appended_reply;
 use super::blocks::BLOCK_MAX;
-use super::body::{not_empty, too_large};
+use super::body::not_empty;
 use super::operations::{BLOB_DOWNLOAD, SERVICE_TABLE};
 use super::put::PUT_MAX;
 use super::request::{SOURCE_IF_TAGS, selector};
@@ -33,6 +33,7 @@ use crate::http::auth::{
 };
 use crate::http::checksum::{crc64_header, crc64_text};
 use crate::http::frame::host::{self, HostedAccount};
+use crate::http::frame::receive::too_large;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::frame::site::Site;

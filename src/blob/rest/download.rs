@@ -14,8 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::blob::service::{BlobContent, ContentReader};
 use crate::http::reply::ReplyBody;
-use crate::http::room::{PIECE_BYTES, Room};
-use crate::http::sending::{Pieces, Sending};
+use crate::http::sending::{PIECE_BYTES, Pieces, Room, Sending};
 use crate::http::structured::Structured;
 
 /// The bytes of a blob that an answer sends.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
+use super::service::{account_info, not_done};
 use crate::blob::rules::PublicAccess;
 use crate::blob::rules::name::ROOT;
 use crate::blob::service::BlobService;
@@ -179,6 +180,12 @@ macro_rules! handler {
     };
     (read_async $method:ident) => {
         |call, body| Box::pin(BlobCall(call).$method(body))
+    };
+    ($kind:ident account_info) => {
+        account_info
+    };
+    ($kind:ident not_done) => {
+        not_done
     };
     ($kind:ident $method:ident) => {
         |call| BlobCall(call).$method()

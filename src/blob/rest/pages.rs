@@ -120,11 +120,11 @@ impl BlobCall<'_> {
         let paged = match self.previous()? {
             None => {
                 let asked = self.asked(BlobOperation::PageBlobGetPageRanges)?;
-                engine.page_ranges(self.cx(), &at, asked, query)
+                engine.page_ranges(self.cx(), &at, &asked, &query)
             }
             Some(previous) => {
                 let asked = self.asked(BlobOperation::PageBlobGetPageRangesDiff)?;
-                engine.page_difference(self.cx(), &at, asked, previous, query)
+                engine.page_difference(self.cx(), &at, &asked, previous, &query)
             }
         };
         let paged = self.told(paged)?;

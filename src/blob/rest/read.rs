@@ -137,7 +137,7 @@ impl BlobCall<'_> {
 
     fn look(&self, operation: BlobOperation) -> Result<crate::blob::service::Blob, Refusal> {
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
-        let found = self.engine()?.properties(self.cx(), operation, &at, asked);
+        let found = self.engine()?.properties(self.cx(), operation, &at, &asked);
         self.told(found)
     }
 }

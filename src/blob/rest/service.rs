@@ -6,6 +6,7 @@ use super::list::LIST_MAX;
 use super::read::write_tags;
 use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
 use crate::blob::service::{Container, Retention};
+use crate::http::frame::call::Call;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::frame::service_operations;
@@ -102,7 +103,7 @@ impl BlobCall<'_> {
                 Some((container.to_owned(), name.to_owned()))
             }
         };
-        let found = self.engine()?.find_blobs(self.cx(), within, query, from, max);
+        let found = self.engine()?.find_blobs(self.cx(), within, &query, from.as_ref(), max);
         let (found, next) = self.told(found)?;
         let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
@@ -128,13 +129,6 @@ impl BlobCall<'_> {
         Ok(Reply::ok().xml(xml))
     }
 
-    pub(super) fn account_info(self) -> Answer {
-        Ok(Reply::ok()
-            .header("x-ms-sku-name", "Standard_RAGRS")
-            .header("x-ms-account-kind", "StorageV2")
-            .header("x-ms-is-hns-enabled", "false"))
-    }
-
     /// Set Blob Service Properties: the documents are kept as for every service; the retention also
     /// takes effect.
     pub(super) fn set_service_properties(self) -> Answer {
@@ -153,10 +147,20 @@ impl BlobCall<'_> {
         })?;
         Ok(Reply::accepted())
     }
+}
 
-    pub(super) fn not_done(self) -> Answer {
-        Err(Refusal::not_implemented("This operation"))
-    }
+/// Get Account Information.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every operation")]
+pub(super) fn account_info(_: &Call<'_>) -> Answer {
+    Ok(Reply::ok()
+        .header("x-ms-sku-name", "Standard_RAGRS")
+        .header("x-ms-account-kind", "StorageV2")
+        .header("x-ms-is-hns-enabled", "false"))
+}
+
+/// An operation that this server does not have.
+pub(super) fn not_done(_: &Call<'_>) -> Answer {
+    Err(Refusal::not_implemented("This operation"))
 }
 
 fn read_retention(policy: &Element) -> Result<Retention, Refusal> {

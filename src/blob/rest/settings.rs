@@ -46,7 +46,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn set_tags(self, body: Incoming) -> Answer {
-        let document = self.collect(body, DOCUMENT_MAX).await?;
+        let document = self.collect_up_to(DOCUMENT_MAX, body).await?;
         let (at, asked) = (self.blob_at()?, self.asked(BlobOperation::BlobSetTags)?);
         self.sums_sent()?.check(&document)?;
         let tags = read_tags(&document)?;

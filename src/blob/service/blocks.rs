@@ -13,7 +13,7 @@ use crate::blob::rules::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::blob::store::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
 use crate::db::DbService as _;
-use crate::db::blocking::on_blocking_thread;
+use crate::db::service::on_blocking_thread;
 use crate::rules::{Context, Etag};
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
@@ -121,10 +121,10 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: AccessConditions,
+        asked: &AccessConditions,
     ) -> BlobResult<BlockLists> {
         self.look(cx, |look| {
-            let place = look.admitted(BlobOperation::BlockBlobGetBlockList, at, &asked)?;
+            let place = look.admitted(BlobOperation::BlockBlobGetBlockList, at, asked)?;
             let uncommitted = look.tx.uncommitted_blocks(place.container, &at.name)?;
             let committed = match place.blob() {
                 Some(row) => look.tx.committed_blocks(row.id)?,

@@ -82,11 +82,11 @@ impl BlobService {
         cx: &Context,
         operation: BlobOperation,
         name: &str,
-        asked: AccessConditions,
+        asked: &AccessConditions,
     ) -> BlobResult<ContainerState> {
         self.look(cx, |look| {
             let row = look.container(name)?;
-            look.admit_container(operation, &asked, &row)?;
+            look.admit_container(operation, asked, &row)?;
             Ok(row.record)
         })
     }

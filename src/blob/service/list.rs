@@ -109,8 +109,8 @@ impl BlobService {
         &self,
         cx: &Context,
         container: Option<&str>,
-        query: TagQuery,
-        from: Option<(String, String)>,
+        query: &TagQuery,
+        from: Option<&(String, String)>,
         max: usize,
     ) -> BlobResult<FoundPage> {
         if !query.conjuncts().iter().any(|one| matches!(one.key, ComparisonKey::Tag(_))) {
@@ -118,7 +118,7 @@ impl BlobService {
         }
         self.look(cx, |look| {
             // The container of the request bounds the search, whatever the query says.
-            let within = match container.or(container_of(&query)) {
+            let within = match container.or(container_of(query)) {
                 Some(name) if container.is_some() => Some(look.container(name)?.id),
                 Some(name) => match look.tx.container::<ContainerState>(name)? {
                     Some(row) => Some(row.id),
@@ -126,7 +126,7 @@ impl BlobService {
                 },
                 None => None,
             };
-            find(look, within, &query, from.as_ref(), max)
+            find(look, within, query, from, max)
         })
     }
 }

@@ -80,7 +80,7 @@ use self::change::{BlobChange, BlobView};
 use self::retention::Settings;
 use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
-use crate::db::blocking::on_blocking_thread;
+use crate::db::service::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory};
 use crate::journal::{AccountJournal, Change, History};

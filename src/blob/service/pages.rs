@@ -127,12 +127,12 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: AccessConditions,
-        query: PageQuery,
+        asked: &AccessConditions,
+        query: &PageQuery,
     ) -> BlobResult<Paged> {
         self.look(cx, |look| {
             let operation = BlobOperation::PageBlobGetPageRanges;
-            let row = look.admitted(operation, at, &asked)?.admitted()?;
+            let row = look.admitted(operation, at, asked)?.admitted()?;
             let written = written(look, row.id, query.window(row.record.length))?;
             Ok(query.page(row.record, page_list(&written)))
         })
@@ -143,13 +143,13 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: AccessConditions,
+        asked: &AccessConditions,
         previous: Timestamp,
-        query: PageQuery,
+        query: &PageQuery,
     ) -> BlobResult<Paged> {
         self.look(cx, |look| {
             let operation = BlobOperation::PageBlobGetPageRangesDiff;
-            let place = look.admitted(operation, at, &asked)?;
+            let place = look.admitted(operation, at, asked)?;
             let container = place.container;
             let row = place.admitted()?;
             if matches!(at.selector, Selector::Snapshot(moment) if moment < previous) {

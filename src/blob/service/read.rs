@@ -58,14 +58,14 @@ impl BlobService {
         cx: &Context,
         operation: BlobOperation,
         at: &BlobAt,
-        asked: AccessConditions,
+        asked: &AccessConditions,
     ) -> BlobResult<Blob> {
         let version = self.store.version();
         if let Some(cached) = self.cache.get(version, at) {
-            return self.admit_cached(cx, operation, at, &asked, &cached.state);
+            return self.admit_cached(cx, operation, at, asked, &cached.state);
         }
         let blob =
-            self.look(cx, |look| look.admitted(operation, at, &asked)?.admitted().map(Blob::of))?;
+            self.look(cx, |look| look.admitted(operation, at, asked)?.admitted().map(Blob::of))?;
         self.cache.put(version, at, CachedBlob { state: Arc::clone(&blob.state), content: None });
         Ok(blob)
     }

@@ -75,7 +75,7 @@ fn a_failed_statement_inside_a_group_undoes_only_its_request() {
             Ok::<_, DbError>(())
         };
         db.submit(Purpose::Store, work, move |outcome| {
-            sender.send((key, outcome.is_ok())).unwrap()
+            sender.send((key, outcome.is_ok())).unwrap();
         });
     }
     blocked.end();

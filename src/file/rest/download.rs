@@ -22,8 +22,7 @@ use crate::file::service::shares::SnapshotView;
 use crate::http;
 use crate::http::frame::refusal::Refusal;
 use crate::http::reply::ReplyBody;
-use crate::http::room::{PIECE_BYTES, Room};
-use crate::http::sending::Pieces;
+use crate::http::sending::{PIECE_BYTES, Pieces, Room};
 
 /// Where bytes come from.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::file::rules::ranges::LockKind;
 use crate::file::rules::{Denial, FileNameError, Holder};
 use crate::file::service::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
-use crate::http::frame::common_errors::metadata_code;
+use crate::http::frame::refusal::metadata_code;
 use crate::http::frame::refusal::{Code, Denied, Refusal};
 use crate::journal::programs::resolved;
 use crate::rules::lease::LeaseDenial;
@@ -47,7 +47,7 @@ impl From<Denial> for Refusal {
             Code::DeletePending => "DeletePending",
         };
         let refusal = Self::explained(status, spelled, cause(&denial));
-        Self { code, size, denied: Some(Denied(Arc::new(denial))), ..refusal }
+        Self { code, size, denied: Some(Box::new(Denied::By(Arc::new(denial)))), ..refusal }
     }
 }
 

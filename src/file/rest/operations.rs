@@ -72,10 +72,11 @@ fn answered(call: &Call<'_>, answer: Answer) -> Answer {
     if looks && refusal.code == Code::Is("ResourceTypeMismatch") {
         return Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""));
     }
-    if let Some(Denied(denied)) = refusal.denied.take()
-        && let Some(denial) = denied.downcast_ref()
+    if let Some(Denied::By(rule)) = refusal.denied.as_deref()
+        && let Some(denial) = rule.downcast_ref()
     {
-        refusal.cause = Some(Box::new(FileCall(call).engine()?.cause(denial)));
+        let cause = FileCall(call).engine()?.cause(denial);
+        refusal.denied = Some(Box::new(Denied::Because(cause)));
     }
     Err(refusal)
 }

@@ -9,7 +9,6 @@
 //!   credential  accounts: names, keys, connection strings
 //!   admission   whether a listener accepts every request or signed ones only
 //!   shared_key  Shared Key and Shared Key Lite
-//!   order       the two orders in which clients sort header names
 //!   sas         account SAS and service SAS: the signed text, and its check
 //!   signatures  what services sign differently
 //!   delegation  user delegation keys
@@ -28,7 +27,6 @@ mod credential;
 pub mod delegation;
 mod error;
 mod grant;
-mod order;
 mod permission;
 mod request;
 mod sas;

@@ -7,14 +7,13 @@
 //! account thus comes twice, and the JS SDK's rename without an account needs nothing special.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::time::Duration;
-
-use crate::rules::time;
 
 use super::credential::Credential;
 use super::error::AuthError;
-use super::order::HeaderOrder;
 use super::request::{RequestView, SignedQuery};
+use crate::rules::time;
 
 /// How far a client's clock may be off.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_mins(15);
@@ -249,4 +248,41 @@ fn push_query(text: &mut String, query: &SignedQuery) {
         text.push_str(value);
         before = Some(name);
     }
+}
+
+/// A way to sort header names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum HeaderOrder {
+    Bytes,
+    /// By letters and digits first, by the places of hyphens second.
+    HyphenLight,
+}
+
+/// The characters of header names that have a weight of their own, lightest first.
+const BY_WEIGHT: &[u8] = b"!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz";
+
+impl HeaderOrder {
+    /// Compares two names in lower case.
+    pub(super) fn compare(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Bytes => one.cmp(other),
+            Self::HyphenLight => {
+                weights(one).cmp(weights(other)).then_with(|| marks(one).cmp(marks(other)))
+            }
+        }
+    }
+}
+
+/// Hyphens and apostrophes weigh nothing.
+fn weights(name: &str) -> impl Iterator<Item = usize> {
+    name.bytes().filter_map(|byte| BY_WEIGHT.iter().position(|known| *known == byte))
+}
+
+/// Where the names weigh the same, a hyphen comes after everything else.
+fn marks(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().map(|byte| match byte {
+        b'\'' => 1,
+        b'-' => 2,
+        _ => 0,
+    })
 }

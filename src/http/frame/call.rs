@@ -47,7 +47,12 @@ impl<'a> Call<'a> {
 
     /// Receives a whole body into memory.
     pub async fn collect(&self, body: Incoming) -> Result<Bytes, Refusal> {
-        collect(body, &self.site.options.limits).await
+        self.collect_up_to(self.site.options.limits.body_bytes, body).await
+    }
+
+    /// As [`Call::collect`], of at most that many bytes.
+    pub async fn collect_up_to(&self, most: usize, body: Incoming) -> Result<Bytes, Refusal> {
+        collect(body, most, &self.site.options.limits).await
     }
 }
 

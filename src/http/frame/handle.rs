@@ -27,7 +27,6 @@ use hyper::{Method, Response, StatusCode, Uri};
 
 use super::address::Address;
 use super::call::Call;
-use super::cross_site;
 use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
 use super::host::{self, HostedAccount};
 use super::receive::{Unread, collect};
@@ -38,13 +37,13 @@ use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
 use crate::http::auth::{Grant, Overrides, signing_account};
-use crate::http::blocking::{Undone, on_a_thread};
-use crate::http::cors::Cors;
+use crate::http::cors::{Cors, check_foreign_page};
 use crate::http::header_case;
 use crate::http::limits::Limits;
 use crate::http::observer::ObservedRequest;
 use crate::http::reply::{Reply, ReplyBody};
 use crate::http::request::{Query, Request, stamp};
+use crate::http::workers::{Undone, on_a_thread};
 use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
@@ -253,7 +252,7 @@ async fn serve(
 ) -> Answer {
     let limits = &site.options.limits;
     let admitted = admit(site, &request).and_then(|operation| {
-        cross_site::check(site, &*account, &request, operation).map(|()| operation)
+        check_foreign_page(site, &*account, &request, operation).map(|()| operation)
     });
     let operation = match admitted {
         Ok(operation) => operation,
@@ -322,7 +321,7 @@ async fn carry_out(
         }
         OperationHandler::Work(run) => {
             let limits = &site.options.limits;
-            request.body = collect(body, limits).await?;
+            request.body = collect(body, limits.body_bytes, limits).await?;
             let site = Arc::clone(site);
             let work = move || {
                 let call = Call::new(&site, &account, &request, &context, &grant);
@@ -474,4 +473,24 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> HttpAnswer {
 
 fn full(bytes: Bytes) -> BoxBody<Bytes, std::io::Error> {
     Full::new(bytes).map_err(|never| match never {}).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_panics_on_an_event_loop_is_answered_with_500() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let panics = |after: bool| async move {
+            if after {
+                tokio::task::yield_now().await;
+            }
+            panic!("of a test")
+        };
+        for after in [false, true] {
+            let answer = runtime.block_on(unbroken(Box::pin(panics(after))));
+            assert_eq!(answer.unwrap_err().status, StatusCode::INTERNAL_SERVER_ERROR);
+        }
+    }
 }

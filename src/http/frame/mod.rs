@@ -2,7 +2,6 @@
 //! the operation's answer or refusal to HTTP. What an operation does is its service's to decide.
 //!
 //! ```text
-//!   cross_site          requests of foreign web pages
 //!   handle              one request from its first header to its answer
 //!   receive             the body of a request
 //!   call                an authorised request, as an operation gets it
@@ -14,24 +13,18 @@
 //!   site                state that all requests to one listener share
 //!   address             account, container and path of a URL; which Host is served
 //!   version             versions of the service
-//!   source              URLs that requests name as sources of copies
-//!   siblings            the other listeners of the server
+//!   source              URLs that requests name as sources of copies; all listeners of the server
 //!   gates_and_faults    gates and faults, applied to a request
-//!   request_event       the entry of a request in the stream of events
-//!   conflicts           refusals of the Blob, Queue and Table services in the log of events
+//!   request_event       what the journal is told of a request
 //!   refusal             how an error is sent
 //!   wording             the service's own message for each error code
-//!   common_errors       causes that every service has
 //!   coverage            the page docs/coverage.md, written by tests
 //! ```
 
 pub(crate) mod address;
 pub(crate) mod call;
-pub(crate) mod common_errors;
-pub(crate) mod conflicts;
 #[cfg(test)]
 pub(crate) mod coverage;
-pub(crate) mod cross_site;
 pub(crate) mod documented;
 pub(crate) mod gates_and_faults;
 pub(crate) mod handle;
@@ -42,7 +35,6 @@ pub(crate) mod request_event;
 pub(crate) mod routing;
 pub(crate) mod service;
 pub(crate) mod service_operations;
-pub(crate) mod siblings;
 pub(crate) mod site;
 pub(crate) mod source;
 pub(crate) mod version;
@@ -53,4 +45,4 @@ pub use documented::name_of as documented_name;
 pub use host::{Host, HostedAccount, PropertyParts};
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};
-pub use siblings::{Siblings, asked_at};
+pub use source::{Siblings, asked_at};

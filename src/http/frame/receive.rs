@@ -72,21 +72,22 @@ impl Unread<'_> {
     }
 }
 
-/// Takes a whole body in.
-pub async fn collect(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
-    let most = limits.body_bytes;
-    let too_large = || {
-        Refusal::explained(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", "")
-            .with("MaxLimit", most.to_string())
-            .closing()
-    };
+/// The refusal of a body that is longer than `most` bytes.
+pub fn too_large(most: u64) -> Refusal {
+    Refusal::explained(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", "")
+        .with("MaxLimit", most.to_string())
+        .closing()
+}
+
+/// Takes a whole body of at most `most` bytes in.
+pub async fn collect(body: Incoming, most: usize, limits: &Limits) -> Result<Bytes, Refusal> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > most {
-        return Err(too_large());
+        return Err(too_large(most as u64));
     }
     match timeout(limits.body_wait, joined(Limited::new(body, most), announced)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most as u64)),
         Ok(Err(error)) => {
             let why = format_args!("the body broke off: {error}");
             Err(Refusal::bad_because("InvalidInput", why).closing())

@@ -2,7 +2,8 @@
 //!
 //! Decides the form of an error answer: a body in XML or JSON, `x-ms-error-code`, and to a HEAD
 //! neither body nor Content-Type; the service's own sentence first, the cause in brackets. Which
-//! status and code a cause has is decided in the error table of its service.
+//! status and code a cause has is decided in the error table of its service, and here for causes
+//! that every service has: the database fails, metadata are not allowed.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -14,10 +15,11 @@ use serde_json::json;
 
 use super::service::ErrorFormat;
 use super::wording;
+use crate::db::DbError;
 use crate::http::reply::Reply;
 use crate::http::xml::Xml;
-use crate::rules::Cause;
 use crate::rules::conflict::Conflict;
+use crate::rules::{Cause, MetadataError};
 
 /// Elements of a body that are headers too: clients look there for what a source said of itself,
 /// and a 304 has no body.
@@ -65,9 +67,14 @@ impl Code {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectName(pub String);
 
-/// A rule of a service that refused: a value that only the service knows.
+/// The rule of a service that refused.
 #[derive(Clone, Debug)]
-pub struct Denied(pub Arc<dyn Any + Send + Sync>);
+pub enum Denied {
+    /// A value that only the service knows, which makes the cause of it.
+    By(Arc<dyn Any + Send + Sync>),
+    /// What the journal keeps of the rule, with the holder.
+    Because(Cause),
+}
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug)]
@@ -88,10 +95,8 @@ pub struct Refusal {
     /// The message repeats parts of the request and is for its sender alone. The stream of events
     /// is told the service's sentence.
     pub sender_only: bool,
-    /// The rule that refused, of which the service makes the cause.
-    pub denied: Option<Denied>,
-    /// What the journal keeps of the rule that refused, with the holder.
-    pub cause: Option<Box<Cause>>,
+    /// The rule that refused, for the journal.
+    pub denied: Option<Box<Denied>>,
     /// The act of another client that refused the request; the refusal is noted in the log of
     /// events.
     pub conflict: Option<Conflict>,
@@ -108,8 +113,7 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        let (challenge, size, conflict, denied, cause, object) =
-            (None, None, None, None, None, None);
+        let (challenge, size, conflict, denied, object) = (None, None, None, None, None);
         let (close, sender_only) = (false, false);
         Self {
             status,
@@ -121,7 +125,6 @@ impl Refusal {
             close,
             sender_only,
             denied,
-            cause,
             conflict,
             object,
         }
@@ -265,6 +268,37 @@ impl Refusal {
     }
 }
 
+/// The database could not. A client may try again only where waiting can help.
+impl From<&DbError> for Refusal {
+    fn from(error: &DbError) -> Self {
+        match error {
+            DbError::Busy(_)
+            | DbError::Closed
+            | DbError::TooManyFiles { .. }
+            | DbError::Gone { .. } => Self::busy(error),
+            DbError::Full { .. } => {
+                Self::explained(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", error)
+            }
+            _ => Self::internal(error),
+        }
+    }
+}
+
+impl From<MetadataError> for Refusal {
+    fn from(error: MetadataError) -> Self {
+        Self::bad_because(metadata_code(&error), error)
+    }
+}
+
+/// The code of metadata that are not allowed, which are 400 in every service.
+pub fn metadata_code(error: &MetadataError) -> &'static str {
+    match error {
+        MetadataError::EmptyName => "EmptyMetadataKey",
+        MetadataError::InvalidName(_) | MetadataError::InvalidValue(_) => "InvalidMetadata",
+        MetadataError::TooLarge(_) => "MetadataTooLarge",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,5 +322,19 @@ mod tests {
         let refusal = Refusal::explained(StatusCode::NOT_FOUND, "ShareNotFound", sentence);
         assert_eq!(refusal.message, sentence, "a cause that says the same is not said twice");
         assert_eq!(Refusal::bad_because("NoSuchCode", "why").message, "why");
+    }
+
+    #[test]
+    fn a_busy_database_may_be_asked_again_and_a_full_or_damaged_one_not() {
+        let status = |error: &DbError| Refusal::from(error).status;
+        assert_eq!(status(&DbError::Busy("waiting".into())), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status(&DbError::Closed), StatusCode::SERVICE_UNAVAILABLE);
+        let no_descriptor = DbError::TooManyFiles { file: "db".into() };
+        assert_eq!(status(&no_descriptor), StatusCode::SERVICE_UNAVAILABLE);
+        let gone = DbError::Gone { file: "db".into() };
+        assert_eq!(status(&gone), StatusCode::SERVICE_UNAVAILABLE);
+        let full = DbError::Full { file: "db".into() };
+        assert_eq!(status(&full), StatusCode::INSUFFICIENT_STORAGE);
+        assert_eq!(status(&DbError::Io("no".into())), StatusCode::INTERNAL_SERVER_ERROR);
     }
 }

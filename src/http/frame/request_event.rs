@@ -1,22 +1,26 @@
-//! The row of a request in the journal.
+//! What the journal is told of a request: its row, if the journal records requests, and each
+//! refusal because of another client.
 //!
-//! Decides nothing: the facts of a request are gathered while it is carried out, and only if the
-//! journal records requests. What is counted and logged is in [`crate::http::observer`].
+//! Decides nothing else: the facts of a request are gathered while it is carried out. Which
+//! refusals are conflicts is decided in the rules; the File service notes its refusals itself,
+//! since it knows who holds a file. What is counted and logged is in [`crate::http::observer`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::refusal::Refusal;
+use super::call::Call;
+use super::refusal::{Denied, Refusal};
+use super::service::Answer;
 use super::site::Site;
 use super::{documented, wording};
 use crate::http::observer::UNKNOWN;
 use crate::http::request::Request;
 use crate::journal::Event;
-use crate::journal::row::{AnsweredRequest, RequestRefusal};
+use crate::journal::row::{AnsweredRequest, RefusedRequest, RequestRefusal};
 use crate::rules::service::ServiceKind;
-use crate::rules::{Caller, Owner};
+use crate::rules::{Caller, Cause, Owner, Spelled};
 
 /// A request under way, for the journal.
 pub struct RequestEvent(Option<Box<Gathered>>);
@@ -57,7 +61,10 @@ impl RequestEvent {
         };
         told.answered.refusal = Some(RequestRefusal {
             message: message.to_owned(),
-            cause: refusal.cause.clone(),
+            cause: match refusal.denied.as_deref() {
+                Some(Denied::Because(cause)) => Some(Box::new(cause.clone())),
+                _ => None,
+            },
             conflict: refusal.conflict,
         });
     }
@@ -94,5 +101,33 @@ fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> Answer
         code: String::new(),
         took: Duration::ZERO,
         refusal: None,
+    }
+}
+
+impl Call<'_> {
+    /// Notes the answer if it is a refusal by a conflict.
+    pub fn note(&self, answer: &Answer) {
+        if let Err(refusal) = answer {
+            self.note_refusal(refusal, || match &refusal.object {
+                Some(object) => object.0.clone(),
+                None => (self.site.service.object)(self.request),
+            });
+        }
+    }
+
+    /// Notes a refusal on `object`, which is named as the command line names it, without the
+    /// service.
+    pub fn note_refusal(&self, refusal: &Refusal, object: impl FnOnce() -> String) {
+        let Some(conflict) = refusal.conflict else { return };
+        let code = refusal.code.spelled(self.site.options.error_names);
+        let spelled = Spelled { code, status: refusal.status.as_u16(), errno: "" };
+        let message = refusal.message.clone().into_owned();
+        self.account.journal().push(Event::Refused(RefusedRequest {
+            service: self.site.service.kind,
+            object: object(),
+            who: self.context.owner().clone(),
+            operation: documented::name_of(self.site.service.kind, self.context.caller.operation),
+            cause: Cause { kind: conflict.into(), spelled, message, holder: None },
+        }));
     }
 }

@@ -2,19 +2,22 @@
 //! signature.
 //!
 //! Decides which URLs are this listener's, whatever host they are spelled with, which are those of
-//! another listener of this server, and that both name a file or a blob, not another answer to a
-//! GET. The check of signatures and the operations ask the same question here: what the one takes
-//! for foreign must not be read by the other.
+//! another listener of this server ([`Siblings`]), and that both name a file or a blob, not another
+//! answer to a GET. The check of signatures and the operations ask the same question here: what the
+//! one takes for foreign must not be read by the other. Other listeners are asked by HTTP
+//! ([`crate::http::fetch`]), since services do not know each other, and decide themselves who may
+//! read.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::Uri;
 
 use super::address::{Address, ListenerNames, SECONDARY, host_name, is_this_machine};
 use super::call::Call;
 use super::refusal::Refusal;
-use super::siblings::asked_at;
 use crate::http::request::Query;
+use crate::rules::service::ServiceKind;
 
 /// The header of Copy File and Put Range From URL.
 pub const COPY_SOURCE: &str = "x-ms-copy-source";
@@ -136,4 +139,70 @@ fn is_at(authority: &str, addr: SocketAddr) -> bool {
 
 fn has_port(authority: &str, addr: SocketAddr) -> bool {
     authority.rsplit_once(':').is_some_and(|(_, given)| given == addr.port().to_string())
+}
+
+/// The listeners of a server. Clones are the same list.
+#[derive(Clone, Debug, Default)]
+pub struct Siblings(Arc<RwLock<Vec<(ServiceKind, SocketAddr)>>>);
+
+impl Siblings {
+    /// A listener has begun.
+    pub fn add(&self, kind: ServiceKind, addr: SocketAddr) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push((kind, addr));
+    }
+
+    /// A listener has ended. Another program may get its port.
+    pub fn remove(&self, addr: SocketAddr) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|(_, one)| *one != addr);
+    }
+
+    /// The listeners whose objects have bytes to copy.
+    pub fn sources(&self) -> Vec<(ServiceKind, SocketAddr)> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let has_bytes = |kind| matches!(kind, ServiceKind::File | ServiceKind::Blob);
+        all.iter().filter(|(kind, _)| has_bytes(*kind)).copied().collect()
+    }
+
+    /// True for the address that one of them is asked at.
+    pub fn has(&self, authority: &str) -> bool {
+        self.sources().iter().any(|(_, addr)| asked_at(*addr).to_string() == authority)
+    }
+}
+
+/// Where this process reaches a listener: one on all addresses, by loopback.
+pub fn asked_at(mut addr: SocketAddr) -> SocketAddr {
+    if addr.ip().is_unspecified() {
+        addr.set_ip(match addr {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    addr
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_on_all_addresses_is_asked_by_loopback() {
+        let at = |text: &str| asked_at(text.parse().unwrap()).to_string();
+        assert_eq!(at("0.0.0.0:7"), "127.0.0.1:7");
+        assert_eq!(at("[::]:7"), "[::1]:7");
+        assert_eq!(at("10.0.0.1:7"), "10.0.0.1:7");
+    }
+
+    #[test]
+    fn only_listeners_with_bytes_are_asked_and_none_that_has_ended() {
+        let siblings = Siblings::default();
+        let addr = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let kinds = [ServiceKind::File, ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table];
+        for (port, kind) in (1..).zip(kinds) {
+            siblings.add(kind, addr(port));
+        }
+        let has = |port: u16| siblings.has(&addr(port).to_string());
+        assert!(has(1) && has(2) && !has(3) && !has(4) && !has(5));
+        siblings.remove(addr(2));
+        assert!(has(1) && !has(2));
+    }
 }

@@ -3,8 +3,8 @@
 
 use hyper::StatusCode;
 
-use crate::http::frame::common_errors::metadata_code;
 use crate::http::frame::refusal::Refusal;
+use crate::http::frame::refusal::metadata_code;
 use crate::queue::rules::QueueDenial;
 use crate::queue::rules::parameters::TEXT_BYTES_MAX;
 use crate::queue::service::QueueError;

@@ -131,7 +131,7 @@ static MESSAGES_DEQUEUE: Operation =
         Box::pin(messages::get(call, body))
     });
 static MESSAGES_PEEK: Operation =
-    Operation::read("MessagesPeek", ResourceLevel::Object, &[Read], |call| messages::peek(call));
+    Operation::read("MessagesPeek", ResourceLevel::Object, &[Read], messages::peek);
 static MESSAGES_CLEAR: Operation =
     Operation::change("MessagesClear", ResourceLevel::Container, &[Delete], |call, body| {
         Box::pin(messages::clear(call, body))

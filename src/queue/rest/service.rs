@@ -27,7 +27,7 @@ pub(super) fn list(call: &Call<'_>) -> Answer {
         from: from.unwrap_or_default().to_owned(),
         most: Some(most),
     };
-    let page = queues(call)?.list_queues(call.context, list)?;
+    let page = queues(call)?.list_queues(call.context, &list)?;
     let mut xml = Xml::default();
     let endpoint = call.address.endpoint.as_str();
     xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);

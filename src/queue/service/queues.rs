@@ -152,7 +152,7 @@ impl QueueService {
         .await
     }
 
-    pub fn list_queues(&self, context: &Context, list: QueueList) -> QueueResult<QueuePage> {
+    pub fn list_queues(&self, context: &Context, list: &QueueList) -> QueueResult<QueuePage> {
         let most = list.most.unwrap_or(LIST_MAX).min(LIST_MAX);
         self.look(context.now, |look| {
             // One more than fits is the first of the next page.

@@ -96,7 +96,7 @@ impl Bench {
             let page = blob.list_containers(&cx, "", None, 9, true).unwrap();
             names.push(page.containers.into_iter().map(|found| found.name).collect());
             let queue = account.queue().unwrap();
-            let page = queue.list_queues(&cx, QueueList::default()).unwrap();
+            let page = queue.list_queues(&cx, &QueueList::default()).unwrap();
             names.push(page.queues.into_iter().map(|(name, _)| name).collect());
             let table = account.table().unwrap();
             let page = table.list_tables(TableQuery::default()).unwrap();

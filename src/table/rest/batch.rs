@@ -63,11 +63,11 @@ enum Batch<'a> {
     Get(InnerRequest<'a>),
 }
 
-impl<'a> TableCall<'a> {
+impl TableCall<'_> {
     pub(super) async fn batch(self, body: Incoming) -> Answer {
         let body = self.body(body).await?;
         match self.read_batch(&body)? {
-            Batch::Get(request) => self.single_get(&request),
+            Batch::Get(request) => Ok(self.single_get(&request)),
             Batch::Changes(parts) => match self.transact(&parts).await {
                 Ok(answers) => Ok(answer(&answers)),
                 Err(fault) => Ok(answer(&[self.error_part(&fault)])),
@@ -236,12 +236,12 @@ impl<'a> TableCall<'a> {
         )
     }
 
-    fn single_get(self, request: &InnerRequest<'_>) -> Answer {
+    fn single_get(self, request: &InnerRequest<'_>) -> Reply {
         let answer = match self.inner_get(request) {
             Ok(answer) => answer,
             Err(refusal) => self.error_part(&refusal),
         };
-        Ok(accepted(|batch| batch.part(PART_HEAD, &answer)))
+        accepted(|batch| batch.part(PART_HEAD, &answer))
     }
 
     fn inner_get(self, request: &InnerRequest<'_>) -> Result<String, Refusal> {

@@ -33,7 +33,7 @@ pub(super) fn commit(
 }
 
 fn lists(bench: &Bench, name: &str) -> BlockLists {
-    bench.service.block_lists(&bench.cx(), &at(name), AccessConditions::default()).unwrap()
+    bench.service.block_lists(&bench.cx(), &at(name), &AccessConditions::default()).unwrap()
 }
 
 fn put(bench: &Bench, block: &[u8], bytes: &[u8]) {

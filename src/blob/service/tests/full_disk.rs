@@ -23,8 +23,12 @@ fn a_copy_fails_on_a_disk_that_is_too_full_to_store_anything() {
     });
     assert!(refused.is_some());
     within(service.end_copy(&cx, &to, "id1".into(), Err("the disk is full".into()))).unwrap();
-    let read =
-        service.properties(&cx, BlobOperation::BlobGetProperties, &to, AccessConditions::default());
+    let read = service.properties(
+        &cx,
+        BlobOperation::BlobGetProperties,
+        &to,
+        &AccessConditions::default(),
+    );
     assert_eq!(read.unwrap().state.copy.clone().unwrap().status, CopyStatus::Failed);
 }
 
@@ -48,7 +52,7 @@ fn the_service_opens_on_a_nearly_full_disk_after_a_copy_and_a_filling_were_cut_o
         tmpfs.fill_but(free);
         let service = open(tmpfs.path(), BlobOptions::default(), START);
         let operation = BlobOperation::BlobGetProperties;
-        let read = service.properties(&cx, operation, &to, AccessConditions::default());
+        let read = service.properties(&cx, operation, &to, &AccessConditions::default());
         assert_eq!(read.unwrap().state.copy.clone().unwrap().status, status, "{free} bytes free");
     }
     let service = open(tmpfs.path(), BlobOptions::default(), START);

@@ -172,7 +172,7 @@ impl Bench {
 
     fn head_at(&self, at: &BlobAt) -> BlobResult<Blob> {
         let operation = BlobOperation::BlobGetProperties;
-        self.service.properties(&self.cx(), operation, at, AccessConditions::default())
+        self.service.properties(&self.cx(), operation, at, &AccessConditions::default())
     }
 
     fn delete(&self, name: &str) -> BlobResult<DeletedBlob> {

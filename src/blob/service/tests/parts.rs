@@ -73,9 +73,9 @@ fn ranges(bench: &Bench, previous: Option<Timestamp>) -> Vec<(u64, u64, bool)> {
     let query = PageQuery { range: None, from: None, max: 100 };
     let (cx, asked) = (bench.cx(), AccessConditions::default());
     let paged = match previous {
-        None => bench.service.page_ranges(&cx, &at("b"), asked, query).unwrap(),
+        None => bench.service.page_ranges(&cx, &at("b"), &asked, &query).unwrap(),
         Some(previous) => {
-            bench.service.page_difference(&cx, &at("b"), asked, previous, query).unwrap()
+            bench.service.page_difference(&cx, &at("b"), &asked, previous, &query).unwrap()
         }
     };
     let page = |bytes: u64| bytes / 512;

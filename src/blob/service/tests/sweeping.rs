@@ -81,7 +81,7 @@ fn blocks_that_nobody_commits_go_after_a_week() {
     sweep(&bench);
     assert_eq!((rows(&bench, "old"), rows(&bench, "new")), (0, 1));
     assert_eq!(bench.get("blob").unwrap(), b"stays");
-    let listed = bench.service.block_lists(&bench.cx(), &at("blob"), AccessConditions::default());
+    let listed = bench.service.block_lists(&bench.cx(), &at("blob"), &AccessConditions::default());
     assert_eq!(listed.unwrap().uncommitted, []);
 }
 
@@ -151,7 +151,7 @@ fn a_container_is_filled_as_a_whole_or_not_at_all() {
         &cx,
         BlobOperation::ContainerGetProperties,
         "c",
-        AccessConditions::default(),
+        &AccessConditions::default(),
     );
     assert_eq!(read.unwrap().metadata, metadata, "an empty container keeps its properties");
     fill("cut").unwrap();

@@ -104,7 +104,7 @@ fn blobs_are_found_by_their_tags_at_once_and_no_longer_once_they_are_gone() {
     };
     let found = |text: &str, max| {
         let query = TagQuery::parse(text, TagLanguage::Find).unwrap();
-        let (found, next) = bench.service.find_blobs(&bench.cx(), None, query, None, max).unwrap();
+        let (found, next) = bench.service.find_blobs(&bench.cx(), None, &query, None, max).unwrap();
         (found.into_iter().map(|one| one.name).collect::<Vec<_>>(), next)
     };
     for (name, value) in [("a", "1"), ("b", "2"), ("d", "3")] {
@@ -150,7 +150,7 @@ fn a_container_has_an_etag_of_its_own_that_blobs_do_not_move() {
     let (service, cx) = (&bench.service, bench.cx());
     let state = || {
         let operation = BlobOperation::ContainerGetProperties;
-        service.container(&cx, operation, "c", AccessConditions::default()).unwrap()
+        service.container(&cx, operation, "c", &AccessConditions::default()).unwrap()
     };
     let before = state();
     bench.put("b", b"one");

@@ -1,6 +1,6 @@
 //! Shared Key and Shared Key Lite: texts, orders, dates, headers that are none.
 
-use super::super::order::HeaderOrder;
+use super::super::shared_key::HeaderOrder;
 use super::*;
 
 fn plain() -> Sent {

@@ -190,7 +190,7 @@ impl Run {
             let answer = self.world.service().clear_messages(&context, queue);
             assert_eq!(refused(self.world.wait(answer)), expected);
         }
-        let list = self.world.service().list_queues(&context, QueueList::default());
+        let list = self.world.service().list_queues(&context, &QueueList::default());
         let names = list.unwrap().queues.into_iter().map(|(name, _)| name);
         assert_eq!(names.collect::<Vec<_>>(), self.reference.names());
     }

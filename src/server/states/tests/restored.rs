@@ -35,7 +35,7 @@ impl Bench {
             &cx,
             BlobOperation::BlobGetProperties,
             &at,
-            AccessConditions::default(),
+            &AccessConditions::default(),
         );
         let copy = head.ok()?.state.copy.clone().unwrap();
         Some((copy.status, copy.description))

@@ -26,7 +26,7 @@ fn a_missing_table_is_told_by_two_codes_t45() {
     let deleted = fixture.wait(fixture.service().delete_table(&context, &name("tab")));
     assert_eq!(denied(deleted), TableDenial::ResourceNotFound);
     assert_eq!(denied(fixture.insert("tab", ("p", "r"), 1)), TableDenial::TableNotFound);
-    assert_eq!(denied(fixture.page(EntityQuery::all(name("tab")), 1)), TableDenial::TableNotFound);
+    assert_eq!(denied(fixture.page(&EntityQuery::all(name("tab")), 1)), TableDenial::TableNotFound);
     let policies = fixture.service().policies(&name("tab"));
     assert_eq!(denied(policies), TableDenial::TableNotFound);
     let set = fixture.wait(fixture.service().set_policies(&context, &name("tab"), Vec::new()));

@@ -126,18 +126,19 @@ impl Fixture {
 
     fn page(
         &self,
-        query: EntityQuery,
+        query: &EntityQuery,
         most: usize,
     ) -> TableResult<(Vec<String>, Option<EntityKey>)> {
         let page = Texts { found: Vec::new(), most };
-        let (page, next) = self.service().query(&query, page)?;
+        let (page, next) = self.service().query(query, page)?;
         Ok((page.found, next))
     }
 
     fn found(&self, table: &str, filter: &str) -> Vec<String> {
         let filter = Some(Filter::parse(filter).unwrap());
-        let (found, next) =
-            self.page(EntityQuery { filter, ..EntityQuery::all(name(table)) }, usize::MAX).unwrap();
+        let (found, next) = self
+            .page(&EntityQuery { filter, ..EntityQuery::all(name(table)) }, usize::MAX)
+            .unwrap();
         assert_eq!(next, None);
         found
     }

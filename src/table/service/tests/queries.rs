@@ -24,7 +24,7 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
     let mut sizes = Vec::new();
     let mut all = Vec::new();
     loop {
-        let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
+        let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
         sizes.push(found.len());
         all.extend(found);
         let Some(next) = next else { break };
@@ -33,7 +33,7 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
     assert_eq!(sizes, [1000, 1000, 500]);
     assert_eq!(all, (0..2_500).map(|n| format!("p/{n:05}")).collect::<Vec<_>>());
     let (found, next) = fixture
-        .page(EntityQuery { from: Some(EntityKey::new("p", "01500")), ..query }, usize::MAX)
+        .page(&EntityQuery { from: Some(EntityKey::new("p", "01500")), ..query }, usize::MAX)
         .unwrap();
     assert_eq!((found.len(), next), (1000, None), "a full last page needs no token");
 }
@@ -42,16 +42,16 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
 fn a_token_names_the_next_entity_and_outlives_it_t48_t49() {
     let fixture = filled(5);
     let query = EntityQuery { top: Top(2), ..EntityQuery::all(name("tab")) };
-    let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
+    let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
     assert_eq!(found, ["p/00000", "p/00001"]);
     assert_eq!(next, Some(EntityKey::new("p", "00002")));
     let delete = rules::EntityChange::Delete(IfMatch::Any);
     fixture.write("tab", delete, ("p", "00002"), Properties::default()).unwrap();
     let (found, next) =
-        fixture.page(EntityQuery { from: next, ..query.clone() }, usize::MAX).unwrap();
+        fixture.page(&EntityQuery { from: next, ..query.clone() }, usize::MAX).unwrap();
     assert_eq!(found, ["p/00003", "p/00004"]);
     assert_eq!(next, None);
-    let (found, next) = fixture.page(EntityQuery { top: Top(0), ..query }, usize::MAX).unwrap();
+    let (found, next) = fixture.page(&EntityQuery { top: Top(0), ..query }, usize::MAX).unwrap();
     assert_eq!((found.len(), next), (0, None));
 }
 
@@ -63,15 +63,15 @@ fn a_token_is_given_only_if_something_matches_after_it() {
         top: Top(top),
         ..EntityQuery::all(name("tab"))
     };
-    assert_eq!(fixture.page(query("i lt 3", 3), usize::MAX).unwrap().1, None);
-    let (_, next) = fixture.page(query("i lt 3 or i eq 8", 3), usize::MAX).unwrap();
+    assert_eq!(fixture.page(&query("i lt 3", 3), usize::MAX).unwrap().1, None);
+    let (_, next) = fixture.page(&query("i lt 3 or i eq 8", 3), usize::MAX).unwrap();
     assert_eq!(next, Some(EntityKey::new("p", "00008")));
 }
 
 #[test]
 fn a_full_page_ends_though_more_were_asked_for() {
     let fixture = filled(10);
-    let (found, next) = fixture.page(EntityQuery::all(name("tab")), 4).unwrap();
+    let (found, next) = fixture.page(&EntityQuery::all(name("tab")), 4).unwrap();
     assert_eq!((found.len(), next), (4, Some(EntityKey::new("p", "00004"))));
 }
 
@@ -83,10 +83,10 @@ fn a_caller_sees_only_what_is_in_its_reach_t75() {
         end: Position::after(EntityKey::new("p", "00005")),
     };
     let query = EntityQuery { reach, ..EntityQuery::all(name("tab")) };
-    let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
+    let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
     assert_eq!((found.len(), next), (3, None));
     let outside = EntityQuery { from: Some(EntityKey::new("p", "00006")), ..query };
-    assert_eq!(fixture.page(outside, usize::MAX).unwrap().0, [""; 0]);
+    assert_eq!(fixture.page(&outside, usize::MAX).unwrap().0, [""; 0]);
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn empty_keys_are_entities_like_others_t32() {
     }
     assert_eq!(fixture.found("tab", "PartitionKey eq ''"), ["/", "/r"]);
     let query = EntityQuery { top: Top(1), ..EntityQuery::all(name("tab")) };
-    let (_, next) = fixture.page(query.clone(), usize::MAX).unwrap();
-    let (found, _) = fixture.page(EntityQuery { from: next, ..query }, usize::MAX).unwrap();
+    let (_, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
+    let (found, _) = fixture.page(&EntityQuery { from: next, ..query }, usize::MAX).unwrap();
     assert_eq!(found, ["/r"]);
 }
 
@@ -112,11 +112,11 @@ fn an_unselective_scan_is_cut_into_slices_t61() {
     // Something was: the page ends at the cut, so that no transaction is seen in part.
     let filter = Some(Filter::parse(&format!("i lt 5 or i ge {SLICE_ROWS}")).unwrap());
     let query = EntityQuery { filter, ..EntityQuery::all(name("tab")) };
-    let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
+    let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
     assert_eq!(
         (found.len(), next.clone()),
         (5, Some(EntityKey::new("p", format!("{SLICE_ROWS:05}"))))
     );
-    let (found, next) = fixture.page(EntityQuery { from: next, ..query }, usize::MAX).unwrap();
+    let (found, next) = fixture.page(&EntityQuery { from: next, ..query }, usize::MAX).unwrap();
     assert_eq!((found.len(), next), (50, None));
 }

@@ -273,7 +273,7 @@ impl Run {
             if there && any {
                 let (cx, asked) = (self.bench.cx(), AccessConditions::default());
                 let place = at(name);
-                let lists = self.bench.service.block_lists(&cx, &place, asked).unwrap();
+                let lists = self.bench.service.block_lists(&cx, &place, &asked).unwrap();
                 assert_eq!(lists.uncommitted.len(), state.blocks.len(), "blocks of {name}");
             }
         }
