@@ -88,8 +88,8 @@ impl WriteTx<'_> {
         Ok((value, tx.open.into_inner()))
     }
 
-    /// Gives `owner` bytes that are in a file, as the extent at `start` of this write. `None`: there
-    /// are no bytes.
+    /// Gives `owner` bytes that are in a file, as the extent at `start` of this write. `None`:
+    /// there are no bytes.
     pub(super) fn refer(
         &self,
         owner: i64,
