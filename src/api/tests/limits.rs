@@ -154,7 +154,7 @@ fn a_hold_has_its_most_locks_at_the_longest_numbers() {
 #[test]
 fn a_panic_on_the_event_loop_ends_its_connection_and_keeps_no_stop_out() {
     let setup = Setup::new();
-    for _ in 0..CONNECTIONS_MAX + 1 {
+    for _ in 0..=CONNECTIONS_MAX {
         let of_panic = setup.client().of_account(Some("panic"));
         let error = of_panic.open(&hold(Access::R, ShareMode::RWD)).err().unwrap();
         assert!(matches!(error, ClientError::Gone), "{error:?}");

@@ -303,7 +303,7 @@ fn b163_blobs_are_found_by_tags_in_all_containers_or_in_one() {
         assert_eq!(one.matches("<Blob>").count(), 1, "{one}");
         assert!(one.contains("<Key>a<") && !one.contains("<Key>z<"), "{one}");
     }
-    let ten = vec!["\"a\" >= '1'"; 10].join(" AND ");
+    let ten = ["\"a\" >= '1'"; 10].join(" AND ");
     find("/?", &format!("@container = 'other' AND {ten}")).is(200);
     find("/?", &format!("\"a\" >= '0' AND {ten}")).refused(400, "InvalidQueryParameterValue");
     find("/?", "\"a!\" >= '1'").refused(400, "InvalidQueryParameterValue");
