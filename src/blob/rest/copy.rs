@@ -24,9 +24,9 @@ use crate::blob::rules::append::APPEND_MAX;
 use crate::blob::rules::name::ROOT;
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
 use crate::blob::service::{
-    AccessConditions, BlobAt, BlobContent, BlobResult, BlobService, BodyRole, Content, ContentError,
-    ContentPlan, ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange,
-    PutPages, SourceAsked,
+    AccessConditions, BlobAt, BlobContent, BlobResult, BlobService, BodyRole, Content,
+    ContentError, ContentPlan, ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError,
+    OpenedBlob, PageChange, PutPages, SourceAsked,
 };
 use crate::http::auth::{
     AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
