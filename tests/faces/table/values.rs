@@ -197,6 +197,7 @@ fn t32_keys_may_be_empty() {
         target = format!("/tab?$top=1&NextPartitionKey={next_p}&NextRowKey={next_r}");
     }
     assert_eq!(found, ["", "r", ""]);
+    assert_eq!(tables.rows("tab", "PartitionKey eq ''"), ["/", "/r"]);
 }
 
 #[test]
@@ -382,6 +383,8 @@ fn t45_a_missing_table_has_two_codes() {
     tables.get(&entity("tab", "p", "r")).refused(404, "TableNotFound");
     let acl = tables.get("/tab?comp=acl").is(404);
     assert_eq!(acl.code(), "TableNotFound");
+    let set = tables.ask("PUT", "/tab?comp=acl", &[], b"").is(404);
+    assert_eq!(set.code(), "TableNotFound");
 }
 
 /// The URL has the keys: those of the body may have any type.

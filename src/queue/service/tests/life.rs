@@ -22,23 +22,6 @@ fn a_get_finds_what_stands_behind_many_expired_messages() {
 }
 
 #[test]
-fn q22_an_expired_message_is_gone_at_once_from_everything() {
-    let world = World::new();
-    world.create("queue");
-    let message = world.put_with("queue", "text", times(0, 1)).unwrap();
-    world.put("queue", "later");
-    assert_eq!(world.count("queue"), 2);
-    world.advance(1);
-    assert_eq!(world.count("queue"), 1);
-    assert_eq!(texts(&world.peek("queue", 32).unwrap()), ["later"]);
-    assert!(is_missing(&world.update("queue", &message, 1)));
-    assert!(is_missing(&world.delete("queue", &message)));
-    assert_eq!(texts(&world.get("queue", 32, 1).unwrap()), ["later"]);
-    world.swept();
-    assert_eq!(world.count("queue"), 1);
-}
-
-#[test]
 fn q34_a_queue_that_is_made_again_is_empty() {
     let world = World::new();
     world.create("queue");
@@ -75,23 +58,6 @@ fn q28_create_again_is_told_apart_by_metadata() {
     let info = world.service().queue_info(&world.context(), "queue").unwrap();
     let kept: Vec<_> = info.metadata.iter().collect();
     assert_eq!(kept, [("b", "c"), ("Cat", "a")]);
-}
-
-#[test]
-fn q35_everything_is_there_after_a_restart() {
-    let mut world = World::new();
-    world.create("queue");
-    world.put("queue", "hidden");
-    world.put("queue", "visible");
-    let hidden = world.get("queue", 1, 60).unwrap().remove(0).message;
-    world.restart();
-    assert_eq!(
-        (world.count("queue"), texts(&world.peek("queue", 9).unwrap())),
-        (2, vec!["visible"])
-    );
-    assert_eq!(world.delete("queue", &hidden), Ok(()));
-    world.restart();
-    assert_eq!(world.count("queue"), 1);
 }
 
 #[test]

@@ -20,20 +20,6 @@ fn a_name_is_taken_in_any_case_and_shown_as_created_t43() {
 }
 
 #[test]
-fn a_missing_table_is_told_by_two_codes_t45() {
-    let fixture = Fixture::new();
-    let context = fixture.context();
-    let deleted = fixture.wait(fixture.service().delete_table(&context, &name("tab")));
-    assert_eq!(denied(deleted), TableDenial::ResourceNotFound);
-    assert_eq!(denied(fixture.insert("tab", ("p", "r"), 1)), TableDenial::TableNotFound);
-    assert_eq!(denied(fixture.page(&EntityQuery::all(name("tab")), 1)), TableDenial::TableNotFound);
-    let policies = fixture.service().policies(&name("tab"));
-    assert_eq!(denied(policies), TableDenial::TableNotFound);
-    let set = fixture.wait(fixture.service().set_policies(&context, &name("tab"), Vec::new()));
-    assert_eq!(denied(set), TableDenial::TableNotFound);
-}
-
-#[test]
 fn a_deleted_table_is_gone_at_once_and_swept_later_t44() {
     let mut fixture = Fixture::with_table("tab");
     let writes = |from: usize| -> Vec<_> {

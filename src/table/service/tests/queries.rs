@@ -39,23 +39,6 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
 }
 
 #[test]
-fn a_token_names_the_next_entity_and_outlives_it_t48_t49() {
-    let fixture = filled(5);
-    let query = EntityQuery { top: Top(2), ..EntityQuery::all(name("tab")) };
-    let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
-    assert_eq!(found, ["p/00000", "p/00001"]);
-    assert_eq!(next, Some(EntityKey::new("p", "00002")));
-    let delete = rules::EntityChange::Delete(IfMatch::Any);
-    fixture.write("tab", delete, ("p", "00002"), Properties::default()).unwrap();
-    let (found, next) =
-        fixture.page(&EntityQuery { from: next, ..query.clone() }, usize::MAX).unwrap();
-    assert_eq!(found, ["p/00003", "p/00004"]);
-    assert_eq!(next, None);
-    let (found, next) = fixture.page(&EntityQuery { top: Top(0), ..query }, usize::MAX).unwrap();
-    assert_eq!((found.len(), next), (0, None));
-}
-
-#[test]
 fn a_token_is_given_only_if_something_matches_after_it() {
     let fixture = filled(10);
     let query = |text: &str, top| EntityQuery {
@@ -87,20 +70,6 @@ fn a_caller_sees_only_what_is_in_its_reach_t75() {
     assert_eq!((found.len(), next), (3, None));
     let outside = EntityQuery { from: Some(EntityKey::new("p", "00006")), ..query };
     assert_eq!(fixture.page(&outside, usize::MAX).unwrap().0, [""; 0]);
-}
-
-#[test]
-fn empty_keys_are_entities_like_others_t32() {
-    let fixture = Fixture::with_table("tab");
-    for key in [("", ""), ("", "r"), ("p", "")] {
-        fixture.insert("tab", key, 1).unwrap();
-        assert!(fixture.get("tab", key).is_ok());
-    }
-    assert_eq!(fixture.found("tab", "PartitionKey eq ''"), ["/", "/r"]);
-    let query = EntityQuery { top: Top(1), ..EntityQuery::all(name("tab")) };
-    let (_, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
-    let (found, _) = fixture.page(&EntityQuery { from: next, ..query }, usize::MAX).unwrap();
-    assert_eq!(found, ["/r"]);
 }
 
 #[test]
