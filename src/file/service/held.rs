@@ -32,8 +32,8 @@ impl Share {
     pub fn held_locks(&self, path: Option<&SharePath>) -> Result<Vec<HeldLock>> {
         let _names = self.names()?;
         let cells = match path {
-            Some(path) => self.in_use(self.disk().lookup(path)?.stat.id).into_iter().collect(),
-            None => self.all_in_use(),
+            Some(path) => self.table().get(self.disk().lookup(path)?.stat.id).into_iter().collect(),
+            None => self.table().cells(),
         };
         let mut locks = Vec::new();
         for cell in cells {
@@ -59,7 +59,7 @@ impl Share {
     pub fn pending_names(&self) -> Result<Vec<PendingName>> {
         let _names = self.names()?;
         let mut pending = Vec::new();
-        for cell in self.all_in_use() {
+        for cell in self.table().cells() {
             let latched = cell.latch();
             let state = &latched.state;
             for (path, _) in state.names().filter(|(_, pending)| *pending) {

@@ -24,7 +24,7 @@ pub struct Tally {
 impl Share {
     /// Adds what is held of its files.
     fn add_to(&self, tally: &mut Tally) {
-        for cell in self.all_in_use() {
+        for cell in self.table().cells() {
             let latched = cell.latch();
             let state = &latched.state;
             tally.opens += state.open_count() as u64;

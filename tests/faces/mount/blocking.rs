@@ -3,12 +3,14 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use latchfs::file::mount::{MountOptions, WORKERS};
-use latchfs::file::service::{Asking, ShareOptions, TimeChange};
+use latchfs::clock::SystemClock;
+use latchfs::file::mount::{Mount, MountOptions, WORKERS};
+use latchfs::file::service::{Asking, Share, ShareOptions, TimeChange};
+use latchfs::journal::AccountJournal;
 
 use crate::common::ground::Ground;
 use crate::common::need;
@@ -164,6 +166,50 @@ fn files_are_opened_while_writes_without_passthrough_wait_for_the_disk() {
         others_are_served(call, CALLERS, |options| options.passthrough = false);
         others_are_served(call, CALLERS, |options| options.mandatory_locks = true);
     }
+}
+
+#[test]
+fn a_mount_whose_workers_all_wait_for_their_disk_stops_no_other_and_can_be_taken_away() {
+    if !need::fuse() || !need::client("fsfreeze") {
+        return;
+    }
+    let Some(ground) = Ground::image("ext4") else { return };
+    let change = |options: &mut MountOptions| options.passthrough = false;
+    let Some(mut at) = Fixture::in_dir(ground.path(), ShareOptions::default(), change) else {
+        return;
+    };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let [root, state, mnt] = ["root", "state", "mnt"].map(|name| elsewhere.path().join(name));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(&mnt).unwrap();
+    let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
+    let options = ShareOptions::default();
+    let share = Share::open_directory("other", &root, &state, options, clock, events).unwrap();
+    let other = Mount::start(Arc::new(share), &mnt, MountOptions::default()).unwrap();
+    let mut programs: Vec<Program> = Vec::new();
+    for n in 0..WORKERS + 2 {
+        let Some(mut program) = Program::start(&at.mnt) else { return };
+        program.ok(&format!("fd = os.open('f{n}', os.O_CREAT | os.O_RDWR)"));
+        programs.push(program);
+    }
+    let frozen = ground.freeze();
+    for program in &mut programs {
+        program.begin("os.pwrite(fd, b'text', 0)");
+    }
+    for program in &mut programs {
+        assert!(program.answer_within(Duration::from_millis(20)).is_none(), "it did not wait");
+    }
+    fs::write(mnt.join("f"), "text").unwrap();
+    assert_eq!(read_elsewhere(mnt.join("f")).as_deref(), Some("text"));
+    let began = Instant::now();
+    at.unmount_lazily();
+    let took = began.elapsed();
+    drop(frozen);
+    assert!(took < SOON, "{took:?}");
+    for program in &mut programs {
+        program.answer().expect("each call ends").expect_err("the mount is gone");
+    }
+    drop((programs, other));
 }
 
 #[test]

@@ -247,7 +247,7 @@ mod tests {
         let path = SharePath::new("f").unwrap();
         let id = share.stat(&path).unwrap().id;
         let lease = FileLease::Broken(LeaseId::from_random_bytes([1; 16]));
-        share.with_file(id, |_, latched| latched.state.set_lease(lease));
+        share.table().with(id, |_, latched| latched.state.set_lease(lease));
         share.remember_lease(id, &path, lease).unwrap();
         let cx = Context::local(share.now(), Owner { client, pid: 0, program: None }, "test");
         (share, cx, path)

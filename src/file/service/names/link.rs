@@ -43,7 +43,7 @@ impl Share {
                 return Err(Denial::IsDirectory.into());
             }
             // The source is asked first, and again when it is linked.
-            if let Some(cell) = self.in_use(source.found.stat.id) {
+            if let Some(cell) = self.table().get(source.found.stat.id) {
                 check(&cell.latch(), &source.found.path)?;
             }
             self.link_source(&source, (to, replace), &check)

@@ -402,7 +402,7 @@ impl Share {
     /// An open of any file below a directory. Looks at all files in use: renaming a directory is
     /// rare, and an index would cost every open.
     pub(in crate::file::service) fn open_below(&self, dir: &SharePath) -> Option<Holder> {
-        for cell in self.all_in_use() {
+        for cell in self.table().cells() {
             let latched = cell.latch();
             let mut opens = latched.state.opens();
             if let Some((_, open, _)) = opens.find(|(_, _, path)| path.is_below(dir)) {

@@ -86,9 +86,9 @@ impl Share {
     /// Ends every open of the share, as Force Close Handles does. A handle whose name cannot be
     /// removed ends as well, and the failure is logged.
     pub(in crate::file::service) fn close_all_handles(&self, who: &Owner) {
-        for cell in self.all_in_use() {
+        for cell in self.table().cells() {
             // Waiting lock requests first: the close of the lock's holder would grant them.
-            let (open, wake) = self.with_cell(&cell, |latched| {
+            let (open, wake) = self.table().with_cell(&cell, |latched| {
                 latched.ending = true;
                 let mut wake = Wake::nobody();
                 for ticket in latched.waiting.tickets() {
@@ -104,7 +104,7 @@ impl Share {
                     log::warn!("share {}: closing handle {id}: {error}", self.name());
                 }
             }
-            self.with_cell(&cell, |latched| latched.ending = false);
+            self.table().with_cell(&cell, |latched| latched.ending = false);
         }
     }
 

@@ -151,9 +151,9 @@ impl Share {
         mut show: impl FnMut(OpenAt, (&Open, &SharePath), bool),
     ) {
         let cells = if scope.recursive {
-            self.all_in_use()
+            self.table().cells()
         } else {
-            self.in_use(scope.found.stat.id).into_iter().collect()
+            self.table().get(scope.found.stat.id).into_iter().collect()
         };
         for cell in cells {
             let latched = cell.latch();

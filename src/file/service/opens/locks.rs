@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::open::{Handle, Wake};
-use super::table::Latched;
-use super::waiting::Completion;
+use super::table::{Completion, Latched};
 use crate::file::rules::file_ranges::{LockAnswer, RangeUse};
 use crate::file::rules::ranges::{ByteRange, LockKind, LockOwner, RangeLock, Ticket};
 use crate::file::rules::{Denial, SharePath};
@@ -142,7 +141,7 @@ impl Share {
             }
             (cancelled, wake)
         };
-        let (cancelled, wake) = self.with_cell(handle.cell(), cancel);
+        let (cancelled, wake) = self.table().with_cell(handle.cell(), cancel);
         self.wake(wake);
         cancelled
     }

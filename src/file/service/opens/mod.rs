@@ -1,7 +1,7 @@
 //! Handles: who has a file open, and what is done through a handle.
 //!
 //! ```text
-//!   table        files in use, each with its lock; waiting: callers that wait on one file
+//!   table        files in use, each with its lock and the requests that wait for a range
 //!   open         opening and closing; posix: what the mount adds
 //!   io           reading and writing through a handle
 //!   locks        byte-range locks, waiting with a bound
@@ -16,7 +16,6 @@ pub(in crate::file::service) mod locks;
 pub(in crate::file::service) mod open;
 pub(in crate::file::service) mod posix;
 pub(in crate::file::service) mod table;
-pub(in crate::file::service) mod waiting;
 pub(in crate::file::service) mod why;
 
 pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};

@@ -221,7 +221,7 @@ impl Share {
         let made = request.on_absent().map_err(FileError::from).and_then(|action| {
             let make = |path: &SharePath| self.make(path, request, posix.creation);
             self.make_entry(path, make, |path, (made, stat)| {
-                self.with_file(stat.id, |cell, latched| {
+                self.table().with(stat.id, |cell, latched| {
                     let target = ExistingFile {
                         directory: stat.kind == FileKind::Directory,
                         attributes: request.attributes,
@@ -356,7 +356,7 @@ impl Share {
 
     /// Ends the open of that identity, and the opens that end with it; returns how many ended.
     pub fn force_close(&self, cx: &Context, id: HandleId) -> Result<u64> {
-        for cell in self.all_in_use() {
+        for cell in self.table().cells() {
             let slot = cell.latch().state.find(id);
             if let Some(slot) = slot {
                 return self.force_close_at(cx.owner(), &cell, slot, id);
@@ -376,7 +376,7 @@ impl Share {
         // No directory above is renamed meanwhile: a name that goes with this open is removed
         // where it is, and the table follows such a rename a moment after the disk.
         let names = self.names_in_any_phase()?;
-        let (closed, wake) = self.with_cell(cell, |latched| {
+        let (closed, wake) = self.table().with_cell(cell, |latched| {
             let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
             (closed, Wake::after_close(latched, id, by.is_some()))
@@ -481,7 +481,7 @@ fn take_back(latched: &mut Latched, slot: OpenSlot, id: HandleId) {
 pub(in crate::file::service) struct Wake {
     /// The change could let a refused request through.
     changed: bool,
-    answers: Vec<(super::waiting::Completion, std::result::Result<(), Denial>)>,
+    answers: Vec<(super::table::Completion, std::result::Result<(), Denial>)>,
 }
 
 impl Wake {

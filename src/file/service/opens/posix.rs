@@ -155,7 +155,7 @@ impl Share {
 
     /// The descriptor of a file that lost a name while it was open.
     pub fn nameless(&self, file: FileId) -> Option<Arc<OwnedFd>> {
-        self.in_use(file)?.latch().nameless.clone()
+        self.table().get(file)?.latch().nameless.clone()
     }
 
     /// Opens the file of an open again, as programs can through `/proc/self/fd`, whether or not the

@@ -40,7 +40,7 @@ impl Share {
         let mut obstacles = Vec::new();
         let mut opens = Vec::new();
         let mut locks = Vec::new();
-        if let Some(cell) = self.in_use(found.stat.id) {
+        if let Some(cell) = self.table().get(found.stat.id) {
             let latched = cell.latch();
             let state = &latched.state;
             let pending = state.names().filter(|(_, pending)| *pending);

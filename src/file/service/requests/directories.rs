@@ -5,7 +5,7 @@
 //! Listing is in [`super::listing`], renaming in [`super::rename`].
 
 use super::super::error::{FileError, Result};
-use super::super::share::{Asked, Missed, Seen, Share, TryResult};
+use super::super::share::{Missed, Seen, Share, TryResult};
 use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
@@ -39,13 +39,13 @@ impl Share {
     ) -> Result<DirectoryProperties> {
         let wants = FileOperation::CreateDirectory.wants();
         let answer = self.when_free(&[path], wants, || {
-            Asked::again(self.at_name(path, |seen| match seen {
+            self.at_name(path, |seen| match seen {
                 Ok(seen) => self.refuse_taken(&seen),
                 Err(StoreError::NotFound) => {
                     self.make_directory(cx.now, path, properties, metadata)
                 }
                 Err(error) => Err(error.into()),
-            }))
+            })
         });
         self.note_refusal("Create Directory", path, cx.owner(), answer)
     }
@@ -69,7 +69,7 @@ impl Share {
         let create =
             |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
         let made = self.make_entry(path, create, |path, stat| {
-            self.with_file(stat.id, |_, _| {
+            self.table().with(stat.id, |_, _| {
                 // Without what it was to have it is not what was asked for.
                 self.describe_new(now, (path, &stat), properties, metadata)
                     .inspect_err(|_| self.unmake(path, stat))
@@ -156,7 +156,7 @@ impl Share {
         let visited = self.when_free(&[path], operation.wants(), || {
             // That it is not empty is the step's own word, and nothing was done then.
             let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
-            Asked::again(self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step)))
+            self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step))
         });
         self.visited("Delete Directory", asking, path, visited)?;
         self.tell_done(operation, path);

@@ -143,7 +143,7 @@ impl Share {
 
     /// True if the name is delete pending, which only a file in use can be.
     fn is_name_pending(&self, path: &SharePath, id: FileId) -> bool {
-        self.in_use(id).is_some_and(|cell| cell.latch().state.pending_holder(path).is_some())
+        self.table().get(id).is_some_and(|cell| cell.latch().state.pending_holder(path).is_some())
     }
 
     /// The record of an entry; none if it is gone.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::super::error::Result;
 use super::super::opens::open::Wake;
 use super::super::opens::table::{FileCell, Latched};
-use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
+use super::super::share::{Missed, Seen, Share, TryResult, retry};
 use crate::disk::StoreError;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::{FileOperation, LeaseDemand};
@@ -65,19 +65,6 @@ pub(in crate::file::service) struct FileVisit<'a> {
     pub range: Option<ByteRange>,
 }
 
-/// The answer of an operation, and the waiting requests to wake when no lock is held.
-pub(in crate::file::service) struct Visited<T> {
-    answer: T,
-    wake: Option<Wake>,
-}
-
-impl<T> Visited<T> {
-    /// An answer that lets no waiting request through.
-    pub(in crate::file::service) fn quietly(answer: T) -> Self {
-        Self { answer, wake: None }
-    }
-}
-
 impl Share {
     /// Runs `step` on the file of `path` if the rules allow `operation`.
     pub(in crate::file::service) fn momentarily<T>(
@@ -94,9 +81,9 @@ impl Share {
         let visited = self.when_free(&[path], operation.wants(), || {
             let visited = self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step));
             // If the step itself refuses, the refusal is final: do not ask again.
-            Asked { answer: visited, repeatable: step.is_some() }
+            if step.is_some() { visited.map(Ok) } else { Ok(visited) }
         });
-        let answer = self.visited(name, asking, path, visited)?;
+        let answer = self.visited(name, asking, path, visited.flatten())?;
         self.tell_done(operation, path);
         Ok(answer)
     }
@@ -117,23 +104,22 @@ impl Share {
         name: &'static str,
         asking: Asking<'_>,
         path: &SharePath,
-        visited: Result<Visited<T>>,
+        visited: Result<(T, Wake)>,
     ) -> Result<T> {
-        let Visited { answer, wake } = self.note_refusal(name, path, asking.cx.owner(), visited)?;
-        if let Some(wake) = wake {
-            self.wake(wake);
-        }
+        let (answer, wake) = self.note_refusal(name, path, asking.cx.owner(), visited)?;
+        self.wake(wake);
         Ok(answer)
     }
 
     /// Locks the file that was found and runs `step`, if the name still leads to that file and the
-    /// rules allow the operation. `step` is taken when it runs.
+    /// rules allow the operation. `step` is taken when it runs. Returns its answer, and the waiting
+    /// requests to wake when no lock is held.
     pub(in crate::file::service) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
         visit: &FileVisit<'_>,
         seen: &Seen,
         step: &mut Option<S>,
-    ) -> TryResult<Visited<T>> {
+    ) -> TryResult<(T, Wake)> {
         self.lock_seen(seen, |cell, latched| {
             let mut found = seen.found.clone();
             let fd = self.open_to_ask(visit, &found)?;
@@ -145,8 +131,8 @@ impl Share {
             }
             let before = latched.state.seq;
             let answer = self.enter(visit, &found, fd, (cell, latched), step)?;
-            let wake = (latched.state.seq != before).then(|| Wake::changed(latched));
-            Ok(Visited { answer, wake })
+            let changed = latched.state.seq != before;
+            Ok((answer, if changed { Wake::changed(latched) } else { Wake::nobody() }))
         })
     }
 

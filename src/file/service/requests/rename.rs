@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use super::super::error::Result;
 use super::super::names::rename::{Rename, RenameRules};
 use super::super::opens::table::Latched;
-use super::super::share::{Asked, ChangeNotice, Share};
+use super::super::share::{ChangeNotice, Share};
 use super::momentary::ask;
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
@@ -119,9 +119,7 @@ impl Share {
                 check_kind(found.stat.kind, options.directory)?;
                 Ok(found)
             };
-            self.when_free(&[from, to], wants, || {
-                Asked::again(self.rename_found(rename, find, &|| ()))
-            })
+            self.when_free(&[from, to], wants, || self.rename_found(rename, find, &|| ()))
         };
         let operation = if options.directory { "Rename Directory" } else { "Rename File" };
         let moved = self.note_refusal(operation, from, cx.owner(), answer)?;

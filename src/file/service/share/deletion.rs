@@ -45,7 +45,7 @@ impl Share {
     /// True if a name of the file is delete pending.
     pub fn has_pending_name(&self, id: FileId) -> bool {
         let pending = |cell: Arc<FileCell>| cell.latch().state.names().any(|(_, pending)| pending);
-        self.has_pending() && self.in_use(id).is_some_and(pending)
+        self.has_pending() && self.table().get(id).is_some_and(pending)
     }
 
     /// Marks a name that has opens as delete pending: on disk first, so that a mark that cannot be
@@ -110,7 +110,7 @@ impl Share {
     /// Moves the names of all files in use by `step`, and their marks on disk with them: the
     /// deletion was promised for wherever the name is.
     pub(in crate::file::service) fn follow_directories(&self, step: impl Fn(&mut FileState)) {
-        for cell in self.all_in_use() {
+        for cell in self.table().cells() {
             let state = &mut cell.latch().state;
             let before = pending_names(state);
             step(state);

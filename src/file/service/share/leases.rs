@@ -57,7 +57,7 @@ impl Share {
         let Entries { good, .. } = self.state.all::<LeaseEntry>(Drawer::Leases)?;
         let (mut leased, mut moved) = (Vec::new(), 0);
         for (_, entry) in good {
-            let Some(cell) = self.in_use(entry.id) else { continue };
+            let Some(cell) = self.table().get(entry.id) else { continue };
             let (lease, name) = {
                 let latched = cell.latch();
                 let name = latched.state.names().map(|(path, _)| path.clone()).next();

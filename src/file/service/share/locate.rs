@@ -196,7 +196,7 @@ impl Share {
         if self.making.load(Ordering::SeqCst) > 0
             && let Some(parent) = found.path.parent()
             && let Ok(parent) = self.disk.lookup(&parent)
-            && let Some(cell) = self.in_use(parent.stat.id)
+            && let Some(cell) = self.table().get(parent.stat.id)
         {
             drop(cell.latch());
         }

@@ -7,7 +7,6 @@
 //!   name_lock    the name lock; whether the share is served
 //!   locate       find, lock, check again: from a name to its file's lock
 //!   disk         the directory, with a count of the changes of names
-//!   in_use       files in use, for callers without a name
 //!   deletion     the delete mark, the removal of names
 //!   records      metadata records of files
 //!   leases       leases of files on disk
@@ -20,7 +19,6 @@
 mod changes;
 mod deletion;
 mod disk;
-mod in_use;
 mod journal;
 mod leases;
 mod locate;
@@ -37,19 +35,20 @@ use std::sync::atomic::AtomicBool;
 pub use changes::{ChangeNotice, LISTENERS_MAX};
 pub(in crate::file::service) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
-pub(in crate::file::service) use releases::{Asked, Target, awaits_release};
 pub use releases::{Attempt, RELEASE_WAIT};
+pub(in crate::file::service) use releases::{Target, awaits_release};
 
 use super::error::Result;
-use super::opens::table::OpenTable;
+use super::opens::open::Handle;
+use super::opens::table::{Latched, OpenTable};
 use crate::clock::TimeSource;
 use crate::disk::StateDir;
-use crate::file::rules::Denial;
+use crate::file::rules::{Denial, SharePath};
 use crate::file::service::requests::copy::RunningCopies;
 use crate::file::store::share::{Births, Case, Granularity, Records, ShareDir};
 use crate::journal::AccountJournal;
-use crate::rules::Spelled;
-use crate::sync::{AtomicU64, Mutex};
+use crate::rules::{HandleId, Spelled};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use changes::{CloseListeners, Observers};
 use disk::Disk;
 use journal::Journal;
@@ -215,6 +214,40 @@ impl Share {
     /// Its directory. A change of a name is made under the lock of the file.
     pub(in crate::file::service) fn disk(&self) -> &Disk {
         &self.disk
+    }
+
+    /// Its files in use. A caller that has a name locks the file by [`locate`], which checks the
+    /// name under the lock.
+    pub(in crate::file::service) fn table(&self) -> &OpenTable {
+        &self.table
+    }
+
+    /// How many files have opens, locks or leases.
+    pub fn files_in_use(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Does `step` under the lock of the handle's file, with the name it was opened by.
+    pub(in crate::file::service) fn latched<T>(
+        &self,
+        handle: &Handle,
+        step: impl FnOnce(&mut Latched, &SharePath) -> Result<T>,
+    ) -> Result<T> {
+        self.table.with_cell(handle.cell(), |latched| {
+            let (_, path) = latched.state.get(handle.slot(), handle.id())?;
+            let path = path.clone();
+            step(latched, &path)
+        })
+    }
+
+    pub(in crate::file::service) fn next_handle(&self) -> HandleId {
+        HandleId(self.next_handle.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The epoch that the numbers of its handles begin with.
+    pub(in crate::file::service) fn epoch(&self) -> u32 {
+        let next = self.next_handle.load(Ordering::Relaxed);
+        u32::try_from(next >> HANDLE_BITS).unwrap_or(u32::MAX)
     }
 
     /// Its state folder, for what is kept of the share as a whole.

@@ -107,36 +107,22 @@ pub(in crate::file::service) enum Target<'a> {
     Beside(&'a Handle),
 }
 
-/// The answer to a request that may be repeated.
-pub(in crate::file::service) struct Asked<T> {
-    pub answer: Result<T>,
-    /// It may be asked again, should it have been refused: nothing was done.
-    pub repeatable: bool,
-}
-
-impl<T> Asked<T> {
-    /// It can always be asked again.
-    pub fn again(answer: Result<T>) -> Self {
-        Self { answer, repeatable: true }
-    }
-}
-
 impl Share {
     /// Does `ask`, and again while it is refused only because of handles whose release is on its
-    /// way. `paths` are the names it is about, `wants` what it asks of each of them. Blocks: for
-    /// callers on a thread of their own, who hold no lock.
+    /// way. `paths` are the names it is about, `wants` what it asks of each of them. A refusal
+    /// means that nothing was done. Blocks: for callers on a thread of their own, without a lock.
     pub(in crate::file::service) fn when_free<T>(
         &self,
         paths: &[&SharePath],
         wants: (Access, ShareMode),
-        mut ask: impl FnMut() -> Asked<T>,
+        mut ask: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         let mut waiting = None;
         let mut last = false;
         loop {
             let refused = match ask() {
-                Asked { answer: Err(FileError::Denied(refused)), repeatable: true } => refused,
-                Asked { answer, .. } => return answer,
+                Err(FileError::Denied(refused)) => refused,
+                answer => return answer,
             };
             if last || !self.passes_soon(&refused, Target::Names(paths), wants) {
                 return Err(refused.into());
@@ -159,7 +145,7 @@ impl Share {
     ) -> Result<OpenedFile> {
         let wants = (request.rights.access(), request.share);
         let answer = self.when_free(&[path], wants, || {
-            Asked::again(self.open_unnoted(cx, path, request, PosixOpen::default()))
+            self.open_unnoted(cx, path, request, PosixOpen::default())
         });
         self.note_refusal("open", path, cx.owner(), answer)
     }
@@ -208,7 +194,7 @@ impl Share {
         match refused {
             Denial::OpenBelow(_) => {
                 let Ok(dir) = self.disk().lookup(name) else { return true };
-                self.all_in_use().iter().all(|cell| {
+                self.table().cells().iter().all(|cell| {
                     let latched = cell.latch();
                     let mut below = latched.state.opens().filter(|(_, _, p)| p.is_below(&dir.path));
                     below.all(|(_, open, _)| open.is_flushed(now))
@@ -240,7 +226,8 @@ impl Share {
     fn goes_soon(&self, path: &SharePath) -> bool {
         let Ok(stat) = self.disk().stat(path) else { return true };
         let goes = self
-            .in_use(stat.id)
+            .table()
+            .get(stat.id)
             .is_some_and(|cell| goes_with_releases(&cell.latch(), path, self.now()));
         // Not pending: an ordinary file, or one that went since it was looked at.
         goes || self.disk().stat(path).is_err()
@@ -250,7 +237,7 @@ impl Share {
     pub fn loses_names_soon(&self, dir: &SharePath) -> bool {
         let now = self.now();
         self.has_pending()
-            && self.all_in_use().iter().any(|cell| {
+            && self.table().cells().iter().any(|cell| {
                 let latched = cell.latch();
                 let pending: Vec<_> =
                     latched.state.names().filter(|(_, pending)| *pending).map(|(p, _)| p).collect();
@@ -279,7 +266,7 @@ impl Share {
         ask: impl FnOnce(&Latched, &SharePath) -> bool,
     ) -> Option<bool> {
         let found = self.disk().lookup(path).ok()?;
-        let cell = self.in_use(found.stat.id)?;
+        let cell = self.table().get(found.stat.id)?;
         let latched = cell.latch();
         Some(ask(&latched, &found.path))
     }

@@ -111,7 +111,7 @@ impl Share {
             Ok(stat)
         };
         self.make_entry(to, make, |path, stat| {
-            self.with_file(stat.id, |cell, latched| {
+            self.table().with(stat.id, |cell, latched| {
                 let begun = self.disk().open_file(path, OpenFor::Write).map_err(FileError::from);
                 let begun = begun.and_then(|fd| {
                     let to = Destination { path, id: stat.id, fd: &fd, cell, before: None };

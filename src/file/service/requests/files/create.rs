@@ -1,9 +1,9 @@
 //! Create File: a new file, or an overwritten one, which keeps its identity and its lease and
-//! nothing else.
+//! nothing else. Delete File: atomic, and never delete pending.
 
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, FileVisit, Granted, Visited, WantedKind};
+use super::super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::super::property_changes::{NewProperties, TimeChange};
 use super::change::set_written;
 use super::file_properties::FileProperties;
@@ -14,8 +14,10 @@ use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
-use crate::file::service::share::{Asked, Missed, Seen, Share};
+use crate::file::service::opens::open::Wake;
+use crate::file::service::share::{Missed, Seen, Share};
 use crate::file::store::share::{FileKind, FoundFile, Stat, data};
+use crate::journal::Happening;
 use crate::rules::Timestamp;
 use crate::rules::lease::FileLease;
 
@@ -30,6 +32,20 @@ struct Wish<'a> {
 }
 
 impl Share {
+    /// Deletes a file that has no opens. When this returns, the file is gone and its name is free.
+    pub fn delete_file(&self, asking: Asking<'_>, path: &SharePath) -> Result<()> {
+        let target = (path, WantedKind::File);
+        let step = |granted: Granted<'_>| {
+            let Granted { found, cell, latched, .. } = granted;
+            self.remove_name(&found.path, cell.id, false)?;
+            self.forget_file(latched, cell.id, found.stat.links);
+            self.flush_name(&found.path)
+        };
+        self.momentarily("Delete File", FileOperation::DeleteFile, asking, target, None, step)?;
+        self.note(path, asking.cx.owner(), Happening::Removed);
+        Ok(())
+    }
+
     /// Makes a file of `size` bytes: those given, then zeros. A file of that name is overwritten.
     pub fn create_file(
         &self,
@@ -50,7 +66,7 @@ impl Share {
             range: None,
         };
         let visited = self.when_free(&[path], visit.operation.wants(), || {
-            Asked::again(self.at_name(path, |seen| match seen {
+            self.at_name(path, |seen| match seen {
                 // A link or special file, which REST does not know, keeps its name all the same.
                 Ok(Seen { found: FoundFile { stat, .. }, .. })
                     if properties.only_new
@@ -65,10 +81,10 @@ impl Share {
                 Err(StoreError::NotFound) => match self.create_new(asking, path, wish) {
                     // Somebody else made it in between: it exists now.
                     Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
-                    made => Ok(Visited::quietly(made?)),
+                    made => Ok((made?, Wake::nobody())),
                 },
                 Err(error) => Err(error.into()),
-            }))
+            })
         });
         let created = self.visited(NAME, asking, path, visited)?;
         self.tell_done(visit.operation, path);
@@ -100,7 +116,7 @@ impl Share {
             check_new(asking, path)?;
             let (fd, stat) = self.disk().create_file(path, self.options().file_mode)?;
             // Under its lock, so that a caller who finds the name waits for the rest.
-            let filled = self.with_file(stat.id, |_, latched| {
+            let filled = self.table().with(stat.id, |_, latched| {
                 let lease = latched.state.lease();
                 self.fill_new(path, &fd, stat, lease, wish).inspect_err(|_| self.unmake(path, stat))
             });

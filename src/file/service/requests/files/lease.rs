@@ -130,7 +130,7 @@ impl Share {
 
     /// After a lease that was saved and did not take effect: saves the lease that the table has.
     fn restore_lease(&self, id: FileId, path: &SharePath) {
-        let lease = self.in_use(id).map(|cell| cell.latch().state.lease()).unwrap_or_default();
+        let lease = self.table().get(id).map(|cell| cell.latch().state.lease()).unwrap_or_default();
         if let Err(error) = self.remember_lease(id, path, lease) {
             log::error!("{path}: a restart may find a lease that was refused: {error}");
         }

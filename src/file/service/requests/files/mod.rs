@@ -6,19 +6,17 @@
 //!
 //! ```text
 //!   file_properties  what an answer shows of a file
-//!   create      Create File
+//!   create      Create File, Delete File
 //!   read        Get File, Get File Properties, List Ranges
 //!   difference  List Ranges, to an earlier snapshot
 //!   write       Put Range
 //!   properties  Set File Properties, Set File Metadata
 //!   lease       Lease File
-//!   delete      Delete File
 //!   change      the steps of every change
 //! ```
 
 mod change;
 mod create;
-mod delete;
 mod difference;
 mod file_properties;
 mod lease;

@@ -188,15 +188,15 @@ fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Opt
 
 impl Drop for FileReader {
     fn drop(&mut self) {
-        if self.share.try_unpin(&self.cell) {
+        if self.share.table().try_unpin(&self.cell) {
             return;
         }
         // Another thread has the file's lock, perhaps while it writes, and this one may be an
         // event loop.
         let (share, cell) = (Arc::clone(&self.share), Arc::clone(&self.cell));
         let unpin = thread::Builder::new().name("latchfs-unpin".into());
-        if unpin.spawn(move || share.unpin(&cell)).is_err() {
-            self.share.unpin(&self.cell);
+        if unpin.spawn(move || share.table().unpin(&cell)).is_err() {
+            self.share.table().unpin(&self.cell);
         }
     }
 }
