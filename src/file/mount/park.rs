@@ -173,9 +173,11 @@ impl Park {
         let mut ends = Some((is_over, then));
         let attempt = Box::new(move |which| {
             let Some((is_over, _)) = &mut ends else { return true };
-            let waited = if signalled.load(Ordering::Acquire) {
+            // Asked in any case: whoever ended the wait is told of the request's fate by it.
+            let over = is_over();
+            let waited = if signalled.load(Ordering::Acquire) || park.is_stopped() {
                 Waited::Interrupted
-            } else if which == Attempt::Last || is_over() {
+            } else if over || which == Attempt::Last {
                 Waited::ToTheEnd
             } else {
                 return false;
@@ -221,6 +223,10 @@ impl Park {
         self.change.notify_all();
     }
 
+    fn is_stopped(&self) -> bool {
+        self.inside.lock().expect(POISON).stop
+    }
+
     fn try_parked(&self) {
         loop {
             let (parked, stop) = self.next();
@@ -245,8 +251,10 @@ impl Park {
         }
     }
 
-    /// Waits until a request may be tried, and takes the parked out.
+    /// Waits until a request may be tried, and takes the parked out. Polled requests are tried
+    /// after a tick, however often others have this thread look meanwhile.
     fn next(&self) -> (Vec<Parked>, bool) {
+        let tick = Instant::now() + TICK;
         let mut inside = self.inside.lock().expect(POISON);
         while !inside.stop {
             let nudges = self.nudges.load(Ordering::SeqCst);
@@ -255,8 +263,8 @@ impl Park {
             }
             let now = Instant::now();
             let due = |request: &Parked| {
-                let left = request.until.saturating_duration_since(now);
-                if request.polled { left.min(TICK) } else { left }
+                let until = if request.polled { request.until.min(tick) } else { request.until };
+                until.saturating_duration_since(now)
             };
             let Some(left) = inside.parked.iter().map(due).min() else {
                 inside = self.change.wait(inside).expect(POISON);
@@ -265,11 +273,7 @@ impl Park {
             if left.is_zero() {
                 break;
             }
-            let (back, waited) = self.change.wait_timeout(inside, left).expect(POISON);
-            inside = back;
-            if waited.timed_out() {
-                break;
-            }
+            inside = self.change.wait_timeout(inside, left).expect(POISON).0;
         }
         (std::mem::take(&mut inside.parked), inside.stop)
     }
