@@ -29,7 +29,7 @@ pub trait CheckpointHooks: Send + std::marker::Sync {
     fn before_checkpoint(&self, conn: &Connection) -> Result<(), DbError>;
     /// The WAL is synced: all that was committed before [`CheckpointHooks::before_checkpoint`]
     /// began is durable now.
-    fn log_synced(&self);
+    fn log_synced(&self) -> Result<(), DbError>;
     /// An error if what the rows refer to has lost its place since it was opened.
     fn check_place(&self) -> Result<(), DbError> {
         Ok(())
@@ -135,7 +135,7 @@ fn around(
     hooks.before_checkpoint(conn)?;
     sync_wal(file)?;
     // Not after the checkpoint: on a full disk that can fail until unused content is removed.
-    hooks.log_synced();
+    hooks.log_synced()?;
     checkpoint()
 }
 

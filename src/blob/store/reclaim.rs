@@ -158,8 +158,9 @@ impl Released {
 /// The part of a checkpoint that concerns content.
 pub(super) struct Reclaim {
     shared: Arc<Shared>,
-    /// What the checkpoint under way releases when the WAL is synced.
-    found: Mutex<Option<Released>>,
+    /// What the checkpoint under way releases when the WAL is synced, and the last row whose
+    /// content it has synced.
+    found: Mutex<Option<(i64, Released)>>,
 }
 
 impl Reclaim {
@@ -185,18 +186,19 @@ impl CheckpointHooks for Reclaim {
         let files = self.unused(conn)?;
         // Readers from now on see the database without references to these files.
         let readers = self.shared.readers.advance();
-        let synced = self.shared.files.sync_all(&files);
-        if synced.is_ok() {
-            unsynced::synced(&self.shared, noted)?;
-        }
+        self.shared.files.sync_all(&files)?;
         let found = Released { readers, replaced, files };
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        synced
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some((noted, found));
+        Ok(())
     }
 
-    fn log_synced(&self) {
+    fn log_synced(&self) -> Result<(), DbError> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(found) = found.filter(|found| !found.files.is_empty()) {
+        let Some((noted, found)) = found else { return Ok(()) };
+        // Not before the WAL is synced: the content of unused files is not, and the commit that
+        // ended their last reference must be durable before their rows count as synced.
+        unsynced::synced(&self.shared, noted)?;
+        if !found.files.is_empty() {
             // Files that wait for their readers go first. The others are found again, and so are
             // those that could not be unlinked.
             let mut released = self.shared.released();
@@ -205,6 +207,7 @@ impl CheckpointHooks for Reclaim {
             }
             self.shared.chores.wake();
         }
+        Ok(())
     }
 
     fn check_place(&self) -> Result<(), DbError> {

@@ -21,8 +21,8 @@
 //!
 //! A row stays until the next write forgets it, also when its content is synced, and its commit can
 //! stay in the WAL after a checkpoint has moved it. The WAL must never be cut before such a commit:
-//! so a checkpoint marks the last row whose content it has synced, in a file of its own, before it
-//! moves pages. Content up to the mark that is missing was taken by somebody else.
+//! so a checkpoint marks the last row whose content it has synced, in a file of its own, after step 3
+//! and before it moves pages. Content up to the mark that is missing was taken by somebody else.
 
 use std::fs::{File, OpenOptions};
 use std::io;

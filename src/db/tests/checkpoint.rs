@@ -46,7 +46,9 @@ impl CheckpointHooks for Hooks {
         }
     }
 
-    fn log_synced(&self) {}
+    fn log_synced(&self) -> Result<(), DbError> {
+        Ok(())
+    }
 
     fn checkpoint_ended(&self) {
         self.record("after");

@@ -121,7 +121,9 @@ impl CheckpointHooks for SlowDisk {
         Ok(())
     }
 
-    fn log_synced(&self) {}
+    fn log_synced(&self) -> Result<(), DbError> {
+        Ok(())
+    }
 
     fn checkpoint_ended(&self) {}
 }
