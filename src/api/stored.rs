@@ -105,7 +105,9 @@ impl Session {
                 list.add("table", &ObjectAddress::Table(name), None);
             }
         }
-        for share in self.shares() {
+        let shares = self.shares();
+        list.more |= shares.len() > LEVEL_MAX;
+        for share in shares.into_iter().take(LEVEL_MAX) {
             let (share, path) = (share.name().to_string(), String::new());
             list.add("share", &ObjectAddress::File { share, path }, None);
         }
@@ -117,7 +119,7 @@ impl Session {
         let mut list = ObjectList::default();
         let (prefix, delimiter) = (prefix.to_owned(), Some("/".to_owned()));
         let asked = ListQuery { prefix, delimiter, max: LEVEL_MAX, ..ListQuery::default() };
-        let service = self.account.blob()?;
+        let Some(service) = self.account.used_blob()? else { return Ok(list) };
         let page = service.list_blobs(&self.context("ls"), container, asked)?;
         list.more = page.next.is_some();
         for item in page.items {
@@ -133,7 +135,7 @@ impl Session {
 
     fn visible_messages(&self, queue: &str) -> Result<ObjectList, ApiFailure> {
         let mut list = ObjectList::default();
-        let service = self.account.queue()?;
+        let Some(service) = self.account.used_queue()? else { return Ok(list) };
         let shown = service.peek_messages(&self.context("ls"), queue, MESSAGES_MAX)?;
         list.more = shown.len() == MESSAGES_MAX as usize;
         for one in shown {
@@ -149,7 +151,8 @@ impl Session {
     fn entities(&self, table: &str) -> Result<ObjectList, ApiFailure> {
         let name = TableName::parse(table).map_err(TableError::from)?;
         let asked = EntityQuery { top: Top(LEVEL_MAX), ..EntityQuery::all(name) };
-        let (Keys(keys), next) = self.account.table()?.query(&asked, Keys::default())?;
+        let Some(service) = self.account.used_table()? else { return Ok(ObjectList::default()) };
+        let (Keys(keys), next) = service.query(&asked, Keys::default())?;
         let mut list = ObjectList { more: next.is_some(), ..ObjectList::default() };
         for EntityKey { partition, row } in keys {
             let table = table.to_owned();
