@@ -228,7 +228,7 @@ impl Gates {
         before - state.waiting.len()
     }
 
-    /// Ends the requests that wait: all data was replaced.
+    /// Ends the requests that wait: all data was replaced, or the server stops.
     pub fn end_all(&self) {
         let mut state = self.lock();
         for WaitingRequest { id, release, .. } in std::mem::take(&mut state.waiting) {

@@ -1,7 +1,8 @@
 //! What tests control through commands: the clock, gates and faults, met by requests to every
 //! service.
 
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
 use super::fixture::{Folder, Server, error_text, json, text};
@@ -180,6 +181,26 @@ fn what_stops_when_it_is_committed_is_seen_by_others_before_its_client_knows() {
     // A gate that nobody opens lets go by itself.
     does(&folder, &["gate", "add", "Put Blob", "--limit", "100ms"]);
     put(blob, "b", "late").is(201);
+}
+
+#[test]
+fn a_stop_ends_requests_that_wait_at_a_gate() {
+    let (folder, mut server) = serve();
+    let blob = folder.service("blob");
+    let gate = does(&folder, &["gate", "add", "Put Blob"]);
+    let mut waiting = TcpStream::connect(blob).unwrap();
+    let head = format!(
+        "PUT /devstoreaccount1/box/a HTTP/1.1\r\nHost: {blob}\r\nx-ms-version: 2026-10-06\r\n\
+         x-ms-blob-type: BlockBlob\r\nContent-Length: 0\r\n\r\n"
+    );
+    waiting.write_all(head.as_bytes()).unwrap();
+    does(&folder, &["gate", "wait", &gate]);
+    assert!(server.stop().success());
+    assert!(!server.log().contains("still under way"), "{}", server.log());
+    let mut answer = Vec::new();
+    // The end of the connection, or its reset: in no case an answer.
+    let _ = waiting.read_to_end(&mut answer);
+    assert_eq!(answer, b"");
 }
 
 #[test]
