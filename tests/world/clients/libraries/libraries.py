@@ -304,3 +304,7 @@ def rust_sdk():
 
 if __name__ == "__main__":
     globals()[sys.argv[2]]()
+    sys.stdout.flush()
+    # Not by the end of the interpreter: threads of Arrow that still free Python objects would be
+    # ended there in the middle of C++, which aborts the process.
+    os._exit(0)
