@@ -19,10 +19,10 @@
 //! that refers to them. That commit came after the last checkpoint, since a checkpoint covers only
 //! commits whose content is synced: so the cut leaves all that was durable before.
 //!
-//! A row stays until the next write forgets it, also when its content is synced, and its commit can
-//! stay in the WAL after a checkpoint has moved it. The WAL must never be cut before such a commit:
-//! so a checkpoint marks the last row whose content it has synced, in a file of its own, after step 3
-//! and before it moves pages. Content up to the mark that is missing was taken by somebody else.
+//! A row stays until the next write forgets it, also when its content is synced, and its commit
+//! can stay in the WAL after a checkpoint has moved it. The WAL must never be cut before such a
+//! commit: so between steps 3 and 4 a checkpoint marks the last row whose content it has synced,
+//! in a file of its own. Content up to the mark that is missing was taken by somebody else.
 
 use std::fs::{File, OpenOptions};
 use std::io;
