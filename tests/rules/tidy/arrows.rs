@@ -3,8 +3,6 @@
 //! The checks read lines, not Rust: rustfmt puts one path on a line, an inline module ends at the
 //! first column, and a comment has a line of its own.
 
-use std::collections::BTreeMap;
-
 use super::tree::{File, Violation};
 
 /// The folders of a service. `mount` and `smb` are File's alone.
@@ -60,10 +58,6 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("", &["*"]),
 ];
 
-/// Arrows against the table that the source still has: from, to, in how many lines. A row may only
-/// shrink, and goes when it is empty.
-const KNOWN: &[(&str, &str, usize)] = &[];
-
 /// Crates whose types stay in one folder.
 const AT_HOME: [(&str, &str); 5] = [
     ("fuser", "file/mount"),
@@ -98,9 +92,8 @@ const IMPURE: [&str; 21] = [
     "print!",
 ];
 
-/// Every arrow against the table that is not known, and every known one that is gone.
+/// Every arrow against the table.
 pub fn check(files: &[&File]) -> Vec<Violation> {
-    let mut found: BTreeMap<(String, String), Vec<Violation>> = BTreeMap::new();
     let mut violations = Vec::new();
     for file in files {
         let from = folder_of(&file.path);
@@ -111,23 +104,11 @@ pub fn check(files: &[&File]) -> Vec<Violation> {
             } else if !may_use(&from, &to) {
                 let what =
                     format!("{from} may not use {to}: move the shared part down, or pass it");
-                let arrow = found.entry((from.clone(), to)).or_default();
-                arrow.push(file.violation(number, what));
+                violations.push(file.violation(number, what));
             }
         }
         violations.extend(strays(file, &from));
     }
-    for &(from, to, count) in KNOWN {
-        let there = found.remove(&(from.to_owned(), to.to_owned())).unwrap_or_default();
-        if there.len() > count {
-            violations.extend(there);
-        } else if there.len() < count {
-            let what =
-                format!("{from} -> {to} has {} lines, not {count}: correct KNOWN", there.len());
-            violations.push(File::sample("tests/rules/tidy/arrows.rs", "").violation(1, what));
-        }
-    }
-    violations.extend(found.into_values().flatten());
     violations
 }
 
