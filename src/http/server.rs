@@ -94,7 +94,9 @@ impl RestOptions {
 pub struct RestServer {
     addr: SocketAddr,
     site: Arc<Site>,
-    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    /// Tells the thread to stop, until it was told.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl RestServer {
@@ -121,20 +123,25 @@ impl RestServer {
         let thread = thread::Builder::new()
             .name("latchfs-accept".into())
             .spawn(move || run(&runtime, listener, &serving, &workers, stopped))?;
-        Ok(Self { addr, site, running: Some((stop, thread)) })
+        Ok(Self { addr, site, stop: Some(stop), thread: Some(thread) })
     }
 
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Ends it: no new connections, requests under way are finished, within limits.
-    pub fn stop(&mut self) {
-        let Some((stop, thread)) = self.running.take() else { return };
+    /// Takes no new connections from now on, and gives requests under way their time to finish.
+    pub fn begin_stop(&mut self) {
+        let Some(stop) = self.stop.take() else { return };
         self.site.options.siblings.remove(self.addr);
         self.site.stopping.store(true, Ordering::Release);
         let _ = stop.send(());
-        if thread.join().is_err() {
+    }
+
+    /// Ends it: no new connections, requests under way are finished, within limits.
+    pub fn stop(&mut self) {
+        self.begin_stop();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             log::error!("the REST listener did not end well");
         }
     }

@@ -90,6 +90,13 @@ struct ServiceListener {
     origin: String,
 }
 
+impl Drop for Listeners {
+    /// All are told before the first is waited for.
+    fn drop(&mut self) {
+        self.list.iter_mut().for_each(|listener| listener.server.begin_stop());
+    }
+}
+
 impl ListenOptions {
     /// Offers no service but File unless it was named: one directory has no place for the others.
     pub fn files_alone(&mut self) {
