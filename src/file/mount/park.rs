@@ -173,7 +173,7 @@ impl Park {
         let mut ends = Some((is_over, then));
         let attempt = Box::new(move |which| {
             let Some((is_over, _)) = &mut ends else { return true };
-            // Asked in any case: whoever ended the wait is told of the request's fate by it.
+            // Asked in any case: `is_over` also notes how the wait ended.
             let over = is_over();
             let waited = if signalled.load(Ordering::Acquire) || park.is_stopped() {
                 Waited::Interrupted
