@@ -16,9 +16,10 @@ use crate::api::{
 };
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
+use crate::file::rest::error::denial_code;
 use crate::file::rules::{Denial, ShareMode};
 use crate::file::service::FileService;
-use crate::http::frame::{ErrorNames, Refusal, Service, documented_name};
+use crate::http::frame::{ErrorNames, Service, documented_name};
 use crate::journal::Change;
 use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::Spelled;
@@ -41,7 +42,6 @@ pub struct Host {
     pub mounts: Mounts,
     /// How clients find the services, by account.
     pub connections: OnceLock<BTreeMap<String, ConnectionInfo>>,
-    /// How error codes are spelled.
     /// Ends the server.
     pub stop: Sender<Stop>,
 }
@@ -188,7 +188,7 @@ impl ServedAccount for Account {
 /// How the faces spell a refusal, with these names of errors.
 pub fn spelling(names: ErrorNames) -> fn(&Denial) -> Spelled {
     fn spelled(denial: &Denial, names: ErrorNames) -> Spelled {
-        let Refusal { code, status, .. } = denial.clone().into();
+        let (status, code) = denial_code(denial);
         Spelled { code: code.spelled(names), status: status.as_u16(), errno: errno(denial) }
     }
     match names {

@@ -106,7 +106,9 @@ fn cause(denial: &Denial) -> String {
     }
 }
 
-fn denial_code(denial: &Denial) -> (StatusCode, Code) {
+/// The status and the code of a refusal, without its text: that one names processes, which takes a
+/// look at `/proc`.
+pub fn denial_code(denial: &Denial) -> (StatusCode, Code) {
     let (status, code) = match denial {
         Denial::DeletePending(_) | Denial::ParentDeletePending { .. } => {
             return (CONFLICT, Code::DeletePending);
