@@ -38,6 +38,7 @@ pub static SERVICE_TABLE: Service = Service {
     route,
     operations: &OPERATIONS,
     first_version: "2009-09-19",
+    needs_version: true,
     errors: ErrorFormat::Xml,
     signatures: &BLOB_SIGNATURES,
     target,

@@ -31,6 +31,7 @@ pub static SERVICE_TABLE: Service = Service {
     route,
     operations: &OPERATIONS,
     first_version: "2014-02-14",
+    needs_version: true,
     errors: ErrorFormat::Xml,
     signatures: &FILE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),

@@ -38,6 +38,9 @@ pub struct Service {
     pub operations: &'static [&'static Operation],
     /// The oldest version of the service.
     pub first_version: &'static str,
+    /// Whether a request signed by its headers must name a version. Queue and Table document
+    /// `x-ms-version` as optional, File and Blob as required.
+    pub needs_version: bool,
     /// How errors are written.
     pub errors: ErrorFormat,
     /// The texts that its SAS and Shared Key sign.

@@ -34,8 +34,8 @@ pub fn of_answer(service: &Service, uri: &Uri, headers: &HeaderMap) -> HeaderVal
     sent.or_else(signed).unwrap_or(HeaderValue::from_static(DEFAULT))
 }
 
-/// Refuses a version that is none, and a request signed by its headers that names none. With
-/// `any_version` every value is accepted, and none too.
+/// Refuses a version that is none, and a request signed by its headers that names none where the
+/// service asks for one. With `any_version` every value is accepted, and none too.
 pub fn check(service: &Service, request: &Request, any_version: bool) -> Result<(), Refusal> {
     match request.header(VERSION)? {
         _ if any_version => Ok(()),
@@ -45,7 +45,7 @@ pub fn check(service: &Service, request: &Request, any_version: bool) -> Result<
         Some(version) if is_far_ahead(version, request.now) => {
             Err(Refusal::header(VERSION, version, "it lies too many years ahead"))
         }
-        None if request.headers.contains_key("authorization") => {
+        None if service.needs_version && request.headers.contains_key("authorization") => {
             Err(Refusal::missing_header(VERSION))
         }
         Some(_) | None => Ok(()),

@@ -26,6 +26,7 @@ pub static SERVICE_TABLE: Service = Service {
     route,
     operations: &OPERATIONS,
     first_version: "2009-09-19",
+    needs_version: false,
     errors: ErrorFormat::Xml,
     signatures: &QUEUE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),

@@ -28,6 +28,7 @@ pub static SERVICE_TABLE: Service = Service {
     route,
     operations: &OPERATIONS,
     first_version: "2009-07-17",
+    needs_version: false,
     errors: ErrorFormat::Json,
     signatures: &TABLE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
