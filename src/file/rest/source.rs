@@ -113,7 +113,9 @@ impl FileCall<'_> {
         let grant = grant.map_err(|error| unverified(&error))?;
         let enough: &[Permission] = match wanted {
             SourceUse::Copy => &[Permission::Read],
-            SourceUse::Move => &[Permission::Delete, Permission::Write],
+            // The service asks the target for the right to write, and the source for any right on
+            // the file itself.
+            SourceUse::Move => &[Permission::Read, Permission::Write, Permission::Delete],
         };
         if enough.iter().any(|one| grant.allows(ResourceLevel::Object, *one)) {
             return Ok(());
@@ -126,7 +128,8 @@ impl FileCall<'_> {
 fn unverified(error: &AuthError) -> Refusal {
     let message = format!(
         "Could not verify the copy source within the specified time. [latchfs: the source needs a \
-         SAS of its own with the right to read, or to delete for a rename: {error}]"
+         SAS of its own with the right to read; for a rename, to write or to delete will do: \
+         {error}]"
     );
     Refusal::new(StatusCode::FORBIDDEN, "CannotVerifyCopySource", message)
         .with("CopySourceStatusCode", error.status().to_string())

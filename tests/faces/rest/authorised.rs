@@ -13,7 +13,7 @@ use latchfs::http::limits::Limits;
 use latchfs::rules::Timestamp;
 use latchfs::rules::time::{iso_seconds, rfc1123};
 
-use crate::rest::fixture::{ACCOUNT, Fixture, Got, sas};
+use crate::rest::fixture::{ACCOUNT, Fixture, Got, container_sas, sas};
 
 const CREATE: [(&str, &str); 2] = [("x-ms-type", "file"), ("x-ms-content-length", "5")];
 
@@ -110,17 +110,29 @@ fn a_source_for_https_alone_is_not_read_over_http_whatever_its_url_says() {
 }
 
 #[test]
-fn a_rename_by_sas_needs_delete_or_write_on_its_source() {
+fn a_rename_by_sas_needs_a_sas_of_its_source_that_reads_writes_or_deletes() {
     let fixture = with_file();
-    let rename = |from: &str, to: &str, letters: &str| {
-        let url = format!("{}?{}", fixture.url(from), sas(letters, false));
-        let target = format!("/docs/{to}?comp=rename&{}", sas("w", false));
+    let directory = format!("/docs/dir-a?restype=directory&{}", sas("cw", false));
+    fixture.put(&directory, &[]).is(201);
+    let rename = |from: &str, to: &str, source: &str, target: &str| {
+        let url = format!("{}?{source}", fixture.url(from));
+        let kind = if from.starts_with("dir") { "restype=directory&" } else { "" };
+        let target = format!("/docs/{to}?{kind}comp=rename&{target}");
         fixture.put(&target, &[("x-ms-file-rename-source", &url)])
     };
-    rename("a", "b", "r").refused(403, "CannotVerifyCopySource");
-    rename("a", "b", "rcl").refused(403, "CannotVerifyCopySource");
-    rename("a", "b", "d").is(200);
-    rename("b", "a", "w").is(200);
+    for (a, b) in [("a", "b"), ("dir-a", "dir-b")] {
+        for letters in ["c", "l", "cl"] {
+            let got = rename(a, b, &sas(letters, false), &sas("w", false));
+            got.refused(403, "CannotVerifyCopySource");
+        }
+        // Of the share, as the SDKs' own tests have it, and of the account.
+        let (reads, writes) = (container_sas("docs", "r"), container_sas("docs", "w"));
+        rename(a, b, &reads, &reads).refused(403, "AuthorizationPermissionMismatch");
+        rename(a, b, &reads, &writes).is(200);
+        for (from, to, letters) in [(b, a, "r"), (a, b, "d"), (b, a, "w")] {
+            rename(from, to, &sas(letters, false), &sas("w", false)).is(200);
+        }
+    }
 }
 
 #[test]
