@@ -325,7 +325,7 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
             (BAD_REQUEST, "ShareSnapshotOperationNotSupported")
         }
         ShareDenial::SnapshotCancelled => (BUSY, "ServerBusy"),
-        ShareDenial::InvalidResourceName(_) => (BAD_REQUEST, "InvalidResourceName"),
+        ShareDenial::InvalidResourceName(error) => (BAD_REQUEST, name_code(error)),
         ShareDenial::Lease(denial) => lease_code(*denial),
         ShareDenial::Metadata(error) => (BAD_REQUEST, metadata_code(error)),
         ShareDenial::OutOfRangeQuota(_)
@@ -345,21 +345,24 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
 /// A path that no file can have.
 impl From<FileNameError> for Refusal {
     fn from(error: FileNameError) -> Self {
-        let code = match &error {
-            FileNameError::BadEscape | FileNameError::NotUtf8 => "InvalidUri",
-            FileNameError::ComponentTooLong(_)
-            | FileNameError::PathTooLong
-            | FileNameError::TooDeep => "InvalidFileOrDirectoryPathName",
-            FileNameError::Empty
-            | FileNameError::OnlyDots(_)
-            | FileNameError::Forbidden { .. }
-            | FileNameError::Control(_)
-            | FileNameError::Reserved(_)
-            | FileNameError::ShareLength
-            | FileNameError::ShareCharacter(_)
-            | FileNameError::ShareHyphen => "InvalidResourceName",
-        };
-        Self::bad_because(code, error)
+        Self::bad_because(name_code(&error), error)
+    }
+}
+
+fn name_code(error: &FileNameError) -> &'static str {
+    match error {
+        FileNameError::BadEscape | FileNameError::NotUtf8 => "InvalidUri",
+        FileNameError::ComponentTooLong(_)
+        | FileNameError::PathTooLong
+        | FileNameError::TooDeep => "InvalidFileOrDirectoryPathName",
+        FileNameError::ShareLength => "OutOfRangeInput",
+        FileNameError::Empty
+        | FileNameError::OnlyDots(_)
+        | FileNameError::Forbidden { .. }
+        | FileNameError::Control(_)
+        | FileNameError::Reserved(_)
+        | FileNameError::ShareCharacter(_)
+        | FileNameError::ShareHyphen => "InvalidResourceName",
     }
 }
 

@@ -9,7 +9,16 @@ fn a_share_is_made_shown_set_deleted_and_restored() {
     let headers = [("x-ms-share-quota", "7"), ("x-ms-access-tier", "hot"), ("x-ms-meta-a", "1")];
     fixture.put(target, &headers).is(201);
     fixture.put(target, &[]).refused(409, "ShareAlreadyExists");
-    fixture.put("/New?restype=share", &[]).refused(400, "InvalidResourceName");
+    for (name, code) in [
+        ("New", "InvalidResourceName"),
+        ("n--w", "InvalidResourceName"),
+        ("ab", "OutOfRangeInput"),
+        ("A", "OutOfRangeInput"),
+        (&"a".repeat(64), "OutOfRangeInput"),
+    ] {
+        fixture.put(&format!("/{name}?restype=share"), &[]).refused(400, code);
+        fixture.get(&format!("/{name}?restype=share")).refused(400, code);
+    }
     let got = fixture.get(target).is(200);
     assert_eq!((got.header("x-ms-share-quota"), got.header("x-ms-access-tier")), ("7", "Hot"));
     assert_eq!((got.header("x-ms-meta-a"), got.header("x-ms-lease-state")), ("1", "available"));

@@ -120,12 +120,12 @@ pub fn check_component(name: &str) -> Result<(), FileNameError> {
 /// Checks a share name: 3 to 63 lower-case letters, digits and single
 /// hyphens between them.
 pub fn check_share_name(name: &str) -> Result<(), FileNameError> {
+    if !(SHARE_NAME_MIN..=SHARE_NAME_MAX).contains(&name.chars().count()) {
+        return Err(FileNameError::ShareLength);
+    }
     let allowed = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
     if let Some(other) = name.chars().find(|&letter| !allowed(letter)) {
         return Err(FileNameError::ShareCharacter(other));
-    }
-    if !(SHARE_NAME_MIN..=SHARE_NAME_MAX).contains(&name.len()) {
-        return Err(FileNameError::ShareLength);
     }
     if name.split('-').any(str::is_empty) {
         return Err(FileNameError::ShareHyphen);
