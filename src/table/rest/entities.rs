@@ -10,16 +10,17 @@ use hyper::body::Incoming;
 use super::error::refusal_of_form;
 use super::headers::{Prefer, condition, json, reply};
 use super::json::{EntityBody, read_entity};
-use super::locator::write_entity;
-use super::{TableCall, option};
+use super::locator::{Locator, write_entity};
+use super::{TableCall, locator, option, table_name};
 use crate::http::auth::Permission;
 use crate::http::frame::refusal::{ObjectName, Refusal};
 use crate::http::frame::service::Answer;
+use crate::http::multipart::boundary;
 use crate::table::rules::{
     EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
     TableName, etag,
 };
-use crate::table::service::{Write, WrittenEntity};
+use crate::table::service::{TableError, Write, WrittenEntity};
 
 /// The version from which on an update without a condition is an upsert.
 const UPSERT_SINCE: &str = "2011-08-18";
@@ -40,6 +41,9 @@ impl TableCall<'_> {
 
     pub(super) async fn insert_entity(self, body: Incoming) -> Answer {
         let body = self.body(body).await?;
+        if let Locator::Beneath(name) = locator(self.request)? {
+            return Err(self.refuse_beneath(&name, &body)?);
+        }
         let scope = self.scope()?;
         let prefer = Prefer::read(self.header("prefer")?);
         let table = self.table()?;
@@ -62,6 +66,26 @@ impl TableCall<'_> {
             .header("location", location)
             .maybe("preference-applied", prefer.map(Prefer::applied))
             .maybe("etag", written.etag()))
+    }
+
+    /// The refusal of a POST whose path goes on after the table `name`: the service takes such a
+    /// request for an insertion into that table.
+    fn refuse_beneath(self, name: &str, body: &[u8]) -> Result<Refusal, Refusal> {
+        let kind = self.header("content-type")?.unwrap_or_default();
+        if boundary(kind).is_ok() {
+            let message = "None of the provided media types are supported. [latchfs: a transaction \
+                           is sent to $batch of the account, not of a table]";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(Refusal::new(status, "MediaTypeNotSupported", message));
+        }
+        self.service()?.table(&table_name(name)?).map_err(|error| match error {
+            TableError::Denied(TableDenial::ResourceNotFound) => {
+                refusal_of_form(TableDenial::TableNotFound)
+            }
+            other => self.refusal(&other),
+        })?;
+        insertion(body)?;
+        Ok(refusal_of_form(TableDenial::beneath(name)))
     }
 
     pub(super) async fn replace_entity(self, body: Incoming) -> Answer {

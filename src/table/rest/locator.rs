@@ -23,6 +23,9 @@ pub enum Locator {
     Entity(String, EntityKey),
     /// A transaction: `$batch`.
     Batch,
+    /// A path that goes on after the name of a table, which is unchecked: no resource. An account
+    /// URL that ends with a table's name makes such paths.
+    Beneath(String),
 }
 
 /// Characters that stay as they are in a quoted key within a URL.

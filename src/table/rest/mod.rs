@@ -172,7 +172,7 @@ fn locator(request: &Request) -> Result<Locator, Refusal> {
     let segment = address.container.as_deref().unwrap_or_default();
     // A slash in a key is escaped: what follows one is no part of a name.
     if !address.rest.is_empty() {
-        return Err(error::refusal_of_form(TableDenial::InvalidResourceName));
+        return Ok(Locator::Beneath(segment.to_owned()));
     }
     Locator::of_segment(segment).map_err(error::refusal_of_form)
 }

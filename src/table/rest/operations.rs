@@ -6,6 +6,7 @@
 
 use hyper::{Method, StatusCode};
 
+use super::error::refusal_of_form;
 use super::locator::Locator;
 use super::{TableCall, headers, locator};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
@@ -20,7 +21,7 @@ use crate::http::frame::service_operations::{
 use crate::http::request::Request;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::table::rules::TableName;
+use crate::table::rules::{TableDenial, TableName};
 use crate::table::service::TableService;
 
 pub static SERVICE_TABLE: Service = Service {
@@ -182,6 +183,13 @@ fn of_data(
         (Locator::Entity(..), Verb::Merge | Verb::Patch) => &TABLE_INSERT_OR_MERGE_ENTITY,
         (Locator::Entity(..), Verb::Delete) => &TABLE_DELETE_ENTITY,
         (Locator::Batch, Verb::Post) => &TABLE_BATCH,
+        // Refused by the operation: it depends on the table and on the body.
+        (Locator::Beneath(_), Verb::Post) => &TABLE_INSERT_ENTITY,
+        (Locator::Beneath(_), Verb::Get) => {
+            let why = "a path does not go on after the name of a table";
+            return Err(refusal_of_form(TableDenial::NotImplemented(why.to_owned())));
+        }
+        (Locator::Beneath(table), _) => return Err(refusal_of_form(TableDenial::beneath(table))),
         (Locator::Service, _) => {
             return Err(Refusal::bad("InvalidUri", "The path alone names no operation."));
         }
@@ -198,7 +206,7 @@ fn method_not_allowed() -> Refusal {
 fn object(request: &Request) -> String {
     match locator(request) {
         Ok(Locator::Entity(table, key)) => format!("{table}/{}/{}", key.partition, key.row),
-        Ok(Locator::Table(table) | Locator::TableEntry(table)) => table,
+        Ok(Locator::Table(table) | Locator::TableEntry(table) | Locator::Beneath(table)) => table,
         Ok(Locator::Service | Locator::Tables | Locator::Batch) | Err(_) => String::new(),
     }
 }

@@ -120,6 +120,17 @@ impl TableDenial {
         }
     }
 
+    /// A path that goes on after the name of a table. Clients look for the service's text and then
+    /// suggest that the account URL ends with a table's name.
+    pub fn beneath(table: &str) -> Self {
+        Self::InvalidInput(format!(
+            "The number of keys specified in the URI does not match number of key properties for \
+             the resource. [latchfs: the path goes on after '{}': an account URL does not end with \
+             the name of a table]",
+            table.escape_debug()
+        ))
+    }
+
     /// A malformed input, in the service's words and ours.
     pub fn invalid(why: impl std::fmt::Display) -> Self {
         Self::InvalidInput(format!("One of the request inputs is not valid. [latchfs: {why}]"))

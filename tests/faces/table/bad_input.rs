@@ -105,3 +105,43 @@ fn filters_without_end_are_refused() {
         got.refused(400, "InvalidInput");
     }
 }
+
+#[test]
+fn an_account_url_that_ends_with_a_table_is_refused_in_the_words_that_clients_look_for() {
+    let tables = Tables::new();
+    let body = br#"{"TableName":"new"}"#;
+    let entity = br#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let says = |got: super::fixture::Got, text: &str| {
+        assert!(got.message().contains(text), "{}", got.message());
+    };
+    let absent = "The table specified does not exist";
+    for target in ["/tab/Tables", "/tab/tab"] {
+        says(tables.ask("POST", target, &[], body).refused(404, "TableNotFound"), absent);
+    }
+    tables.create("tab");
+    let values = "The values are not specified for all properties in the entity";
+    says(tables.ask("POST", "/tab/Tables", &[], body).refused(400, "PropertiesNeedValue"), values);
+    let keys = "The number of keys specified in the URI does not match number of key properties \
+                for the resource";
+    says(tables.ask("POST", "/tab/tab", &[], entity).refused(400, "InvalidInput"), keys);
+    let whole = batch("/tab(PartitionKey='p',RowKey='r')", "/tab(PartitionKey='p',RowKey='q')");
+    let got = tables.ask("POST", "/tab/$batch", &MULTIPART, whole.as_bytes());
+    assert_eq!(got.is(415).code(), "MediaTypeNotSupported");
+    for (method, target) in [
+        ("DELETE", "/tab/Tables('tab')"),
+        ("PUT", "/tab/tab(PartitionKey='p',RowKey='r')"),
+        ("MERGE", "/tab/tab(PartitionKey='p',RowKey='r')"),
+    ] {
+        says(
+            tables.ask(method, target, &[("if-match", "*")], b"{}").refused(400, "InvalidInput"),
+            keys,
+        );
+    }
+    tables.get("/tab/Tables").refused(501, "NotImplemented");
+    let got = tables.get("/tab/?restype=service&comp=properties").is(400);
+    assert_eq!(got.code(), "InvalidQueryParameterValue");
+    tables.ask("POST", "/a_b/Tables", &[], body).refused(400, "InvalidResourceName");
+    tables.ask("POST", "/ab/Tables", &[], body).refused(400, "OutOfRangeInput");
+    assert_eq!(state(&tables), "[]");
+    assert_eq!(tables.get("/Tables").is(200).json()["value"].as_array().unwrap().len(), 1);
+}
