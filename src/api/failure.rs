@@ -267,7 +267,7 @@ impl RefusalKind {
             ShareDenial::DeleteShareWhenSnapshotLeased
             | ShareDenial::ShareSnapshotInProgress
             | ShareDenial::Lease(_) => Rule::Lease.into(),
-            ShareDenial::InvalidResourceName(_)
+            ShareDenial::Name(_)
             | ShareDenial::Metadata(_)
             | ShareDenial::OutOfRangeQuota(_)
             | ShareDenial::UnsupportedProtocol(_)

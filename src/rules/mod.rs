@@ -16,6 +16,7 @@
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
 //!   lease        leases of files, shares, containers and blobs
 //!   metadata     user metadata: legal names, the limit
+//!   name         names of containers, queues and shares; what is said of a wrong name
 //!   time         points in time and how the services write them
 //!   context      the circumstances of an operation: its time and its caller
 //!   id           identities: files, handles, clients
@@ -38,6 +39,7 @@ pub mod glob;
 pub mod id;
 pub mod lease;
 pub mod metadata;
+pub mod name;
 pub mod pattern;
 pub mod policy;
 pub mod service;
@@ -51,4 +53,5 @@ pub use etag::Etag;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use metadata::{Metadata, MetadataError, check_metadata};
+pub use name::NameError;
 pub use writer::Writer;

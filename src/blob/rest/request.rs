@@ -9,17 +9,17 @@ use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
 use crate::blob::rules::BlobOperation;
-use crate::blob::rules::name::{BlobNameError, ROOT, check_blob, check_container};
+use crate::blob::rules::name::{ROOT, check_blob, check_container};
 use crate::blob::rules::operation::Accepted;
 use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
 use crate::blob::service::{AccessConditions, BlobAt, Selector, SourceAsked};
 use crate::http::auth::{AuthError, GrantedBy, Permission};
 use crate::http::frame::refusal::Refusal;
 use crate::http::request::{Query, Request};
-use crate::rules::Timestamp;
 use crate::rules::conditions::{ConditionFailure, Conditions, EtagList};
 use crate::rules::lease::LeaseClass;
 use crate::rules::time::{parse_iso, parse_rfc1123};
+use crate::rules::{NameError, Timestamp};
 
 const LEASE_ID: &str = "x-ms-lease-id";
 /// A condition on the tags of a copy's source.
@@ -30,7 +30,7 @@ impl BlobCall<'_> {
     pub(super) fn container_name(&self) -> Result<&str, Refusal> {
         let missing = || Refusal::bad("InvalidUri", "The path does not name a container.");
         let name = self.address.container.as_deref().ok_or_else(missing)?;
-        check_container(name).map_err(bad_name)?;
+        check_container(name)?;
         Ok(name)
     }
 
@@ -51,10 +51,11 @@ impl BlobCall<'_> {
             (ROOT.to_owned(), self.address.container.clone().unwrap_or_default())
         } else {
             let name = percent_decode_str(&self.address.rest).decode_utf8();
-            let name = name.map_err(|_| bad_name(BlobNameError::InvalidCharacters))?;
+            let unreadable = |_| NameError::form(&self.address.rest, "it is no UTF-8 once decoded");
+            let name = name.map_err(unreadable)?;
             (self.container_name()?.to_owned(), name.into_owned())
         };
-        check_blob(&container, &name).map_err(bad_name)?;
+        check_blob(&container, &name)?;
         Ok(BlobAt { container, name, selector: selector(&self.query)? })
     }
 
@@ -210,13 +211,4 @@ pub(super) fn moment(query: &Query, name: &str) -> Result<Option<Timestamp>, Ref
 fn older(name: &str, query: &Query) -> Refusal {
     let value = query.get(name).unwrap_or_default();
     Refusal::query(name, value, "snapshots and versions cannot be changed")
-}
-
-/// The refusal of a name.
-pub(super) fn bad_name(error: BlobNameError) -> Refusal {
-    let code = match error {
-        BlobNameError::InvalidCharacters => "InvalidResourceName",
-        BlobNameError::Length => "OutOfRangeInput",
-    };
-    Refusal::bad(code, error.to_string())
 }

@@ -89,7 +89,7 @@ impl Mk {
             },
             other => bail!("{other} cannot be made: expected a container, queue, table or share"),
         });
-        let got = got.map_err(|error| with_cure(error, object))?;
+        let got = got?;
         // A queue alone may be made again; the service then answers that there is nothing to do.
         if got.status() == NO_CONTENT && matches!(object, ObjectAddress::Queue(_)) {
             bail!("{object}: the queue exists already");
@@ -152,7 +152,7 @@ impl Rm {
                 }
             }
         }
-        session.ask(ask).map_err(|error| with_cure(error, object))?;
+        session.ask(ask).map_err(with_cure)?;
         self.output.show(&json!({ "deleted": object.to_string() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -174,18 +174,13 @@ impl Rm {
 }
 
 /// A refusal with what would have helped.
-fn with_cure(error: anyhow::Error, object: &ObjectAddress) -> anyhow::Error {
+fn with_cure(error: anyhow::Error) -> anyhow::Error {
     let mut refusal = match error.downcast::<ServiceRefusal>() {
         Ok(refusal) => refusal,
         Err(other) => return other,
     };
-    match (&*refusal.code, object) {
-        ("DirectoryNotEmpty", _) => refusal.message.push_str(" Add --recursive"),
-        // The service does not tell the limits.
-        ("OutOfRangeInput", ObjectAddress::Table(_)) => {
-            refusal.message.push_str(" The name of a table has 3 to 63 letters and digits");
-        }
-        _ => {}
+    if refusal.code == "DirectoryNotEmpty" {
+        refusal.message.push_str(" Add --recursive");
     }
     refusal.into()
 }

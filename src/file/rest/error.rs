@@ -11,8 +11,7 @@ use rustix::io::Errno;
 use crate::file::rules::ranges::LockKind;
 use crate::file::rules::{Denial, FileNameError, Holder};
 use crate::file::service::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
-use crate::http::frame::refusal::metadata_code;
-use crate::http::frame::refusal::{Code, Denied, Refusal};
+use crate::http::frame::refusal::{Code, Denied, Refusal, metadata_code, name_code};
 use crate::journal::programs::resolved;
 use crate::rules::lease::LeaseDenial;
 
@@ -304,6 +303,10 @@ fn broken(error: &dyn std::error::Error) -> Refusal {
 
 impl From<ShareDenial> for Refusal {
     fn from(denial: ShareDenial) -> Self {
+        let denial = match denial {
+            ShareDenial::Name(error) => return error.into(),
+            other => other,
+        };
         let (status, code) = share_code(&denial);
         Self::explained(status, code, denial)
     }
@@ -325,7 +328,7 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
             (BAD_REQUEST, "ShareSnapshotOperationNotSupported")
         }
         ShareDenial::SnapshotCancelled => (BUSY, "ServerBusy"),
-        ShareDenial::InvalidResourceName(error) => (BAD_REQUEST, name_code(error)),
+        ShareDenial::Name(error) => (BAD_REQUEST, name_code(error)),
         ShareDenial::Lease(denial) => lease_code(*denial),
         ShareDenial::Metadata(error) => (BAD_REQUEST, metadata_code(error)),
         ShareDenial::OutOfRangeQuota(_)
@@ -345,24 +348,21 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
 /// A path that no file can have.
 impl From<FileNameError> for Refusal {
     fn from(error: FileNameError) -> Self {
-        Self::bad_because(name_code(&error), error)
+        Self::bad_because(path_code(&error), error)
     }
 }
 
-fn name_code(error: &FileNameError) -> &'static str {
+fn path_code(error: &FileNameError) -> &'static str {
     match error {
         FileNameError::BadEscape | FileNameError::NotUtf8 => "InvalidUri",
         FileNameError::ComponentTooLong(_)
         | FileNameError::PathTooLong
         | FileNameError::TooDeep => "InvalidFileOrDirectoryPathName",
-        FileNameError::ShareLength => "OutOfRangeInput",
         FileNameError::Empty
         | FileNameError::OnlyDots(_)
         | FileNameError::Forbidden { .. }
         | FileNameError::Control(_)
-        | FileNameError::Reserved(_)
-        | FileNameError::ShareCharacter(_)
-        | FileNameError::ShareHyphen => "InvalidResourceName",
+        | FileNameError::Reserved(_) => "InvalidResourceName",
     }
 }
 

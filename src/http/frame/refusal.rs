@@ -19,7 +19,7 @@ use crate::db::DbError;
 use crate::http::reply::Reply;
 use crate::http::xml::Xml;
 use crate::rules::conflict::Conflict;
-use crate::rules::{Cause, MetadataError};
+use crate::rules::{Cause, MetadataError, NameError};
 
 /// Elements of a body that are headers too: clients look there for what a source said of itself,
 /// and a 304 has no body.
@@ -287,6 +287,20 @@ impl From<&DbError> for Refusal {
 impl From<MetadataError> for Refusal {
     fn from(error: MetadataError) -> Self {
         Self::bad_because(metadata_code(&error), error)
+    }
+}
+
+impl From<NameError> for Refusal {
+    fn from(error: NameError) -> Self {
+        Self::bad(name_code(&error), error.message())
+    }
+}
+
+/// The code of a name that is not allowed, which is 400 in every service.
+pub fn name_code(error: &NameError) -> &'static str {
+    match error {
+        NameError::Length { .. } => "OutOfRangeInput",
+        NameError::Character { .. } | NameError::Form { .. } => "InvalidResourceName",
     }
 }
 

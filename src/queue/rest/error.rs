@@ -3,8 +3,7 @@
 
 use hyper::StatusCode;
 
-use crate::http::frame::refusal::Refusal;
-use crate::http::frame::refusal::metadata_code;
+use crate::http::frame::refusal::{Refusal, metadata_code, name_code};
 use crate::queue::rules::QueueDenial;
 use crate::queue::rules::parameters::TEXT_BYTES_MAX;
 use crate::queue::service::QueueError;
@@ -48,8 +47,7 @@ impl From<QueueDenial> for Refusal {
 
 fn code(denial: &QueueDenial) -> (StatusCode, &'static str) {
     match denial {
-        QueueDenial::NameLength { .. } => (BAD_REQUEST, "OutOfRangeInput"),
-        QueueDenial::NameCharacters { .. } => (BAD_REQUEST, "InvalidResourceName"),
+        QueueDenial::Name(error) => (BAD_REQUEST, name_code(error)),
         QueueDenial::QueueNotFound(_) => (NOT_FOUND, "QueueNotFound"),
         QueueDenial::QueueAlreadyExists { .. } => (StatusCode::CONFLICT, "QueueAlreadyExists"),
         QueueDenial::Metadata(error) => (BAD_REQUEST, metadata_code(error)),

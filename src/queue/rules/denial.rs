@@ -4,28 +4,18 @@
 //! the cause. `queue/rest` decides statuses and codes. A failure of the disk is a store error and
 //! not a refusal.
 
-use super::name::{NAME_LEAST, NAME_MOST};
 use super::parameters::TEXT_BYTES_MAX;
 use super::tick::Tick;
-use crate::rules::MetadataError;
 use crate::rules::conflict::Conflict;
 use crate::rules::policy::PolicyFault;
 use crate::rules::writer::{Ago, Writer};
+use crate::rules::{MetadataError, NameError};
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum QueueDenial {
-    /// The name of a queue is too short or too long.
-    #[error(
-        "One of the request inputs is out of range. [latchfs: a queue's name has {NAME_LEAST} to \
-         {NAME_MOST} characters, not {length}]"
-    )]
-    NameLength {
-        /// How many characters it has.
-        length: usize,
-    },
-    /// The name of a queue has characters that it may not have, or not there.
-    #[error("The specified resource name contains invalid characters. [latchfs: {why}]")]
-    NameCharacters { why: &'static str },
+    /// No queue can have that name.
+    #[error("{}", .0.message())]
+    Name(#[from] NameError),
     /// No queue of that name.
     #[error("The specified queue does not exist.{}", queue_absent_text(.0))]
     QueueNotFound(Box<Absence>),

@@ -1,4 +1,4 @@
-//! The rules of the Queue service: names, parameters, and the states of a message.
+//! The rules of the Queue service: parameters, and the states of a message.
 //!
 //! Pure, as all rules: the service passes the state and the time in and keeps the result.
 //!
@@ -6,14 +6,12 @@
 //!   message      the state of one message: visible, hidden, expired; its next state
 //!   receipt      the name of one state; id: the name of a message
 //!   parameters   bounds and defaults of what requests ask for; tick: moments
-//!   name         names of queues
 //!   denial       the refusals
 //! ```
 
 pub mod denial;
 pub mod id;
 pub mod message;
-pub mod name;
 pub mod parameters;
 pub mod receipt;
 pub mod tick;
@@ -21,7 +19,6 @@ pub mod tick;
 pub use denial::{Absence, Mismatch, QueueDenial};
 pub use id::MessageId;
 pub use message::{ChangedBy, Message};
-pub use name::check_queue_name;
 pub use parameters::{PutTimes, TimeToLive, check_text};
 pub use receipt::Receipt;
 pub use tick::Tick;

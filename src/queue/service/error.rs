@@ -4,7 +4,7 @@
 
 use crate::db::DbError;
 use crate::queue::rules::QueueDenial;
-use crate::rules::MetadataError;
+use crate::rules::{MetadataError, NameError};
 
 /// Why an operation was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -22,6 +22,12 @@ pub type QueueResult<T> = Result<T, QueueError>;
 
 impl From<MetadataError> for QueueError {
     fn from(error: MetadataError) -> Self {
+        Self::Denied(error.into())
+    }
+}
+
+impl From<NameError> for QueueError {
+    fn from(error: NameError) -> Self {
         Self::Denied(error.into())
     }
 }

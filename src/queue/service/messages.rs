@@ -10,10 +10,9 @@ use super::memory::EndedObject;
 use super::{Context, QueueChange, QueueService};
 use crate::db::DbError;
 use crate::db::DbService as _;
-use crate::queue::rules::{
-    Absence, Message, MessageId, PutTimes, QueueDenial, check_queue_name, check_text,
-};
+use crate::queue::rules::{Absence, Message, MessageId, PutTimes, QueueDenial, check_text};
 use crate::queue::store::QueueId;
+use crate::rules::name::check_resource_name;
 use crate::sync::random;
 
 /// Expired messages at the head of a queue that one transaction of a Get removes.
@@ -46,7 +45,7 @@ impl QueueService {
         queue: &str,
         new: NewMessage,
     ) -> QueueResult<Message> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         check_text(&new.text)?;
         let random = random::bytes();
         let queue = queue.to_owned();
@@ -71,7 +70,7 @@ impl QueueService {
         most: u32,
         visibility: u32,
     ) -> QueueResult<Vec<Shown>> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         // Clients poll: most Gets find nothing, and need no writer. After one that found something
         // the next mostly does too, and a look would only cost time.
         let hot = self.memory.found_last(queue);
@@ -115,7 +114,7 @@ impl QueueService {
         queue: &str,
         most: u32,
     ) -> QueueResult<Vec<Shown>> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         self.look(context.now, |look| {
             let queue = look.queue(queue)?;
             let head = look.rows.head(queue, look.now, count(most), PASSED_MAX)?;
@@ -137,7 +136,7 @@ impl QueueService {
         receipt: &str,
         (visibility, text): (u32, Option<String>),
     ) -> QueueResult<Message> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         text.as_deref().map_or(Ok(()), check_text)?;
         let (queue, id, receipt) = (queue.to_owned(), id.to_owned(), receipt.to_owned());
         self.change(context, move |change| {
@@ -161,7 +160,7 @@ impl QueueService {
         id: &str,
         receipt: &str,
     ) -> QueueResult<()> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         let (queue, id, receipt) = (queue.to_owned(), id.to_owned(), receipt.to_owned());
         self.delete(context, move |change| {
             let name = queue;
@@ -178,7 +177,7 @@ impl QueueService {
 
     /// Clear Messages: all of a queue, hidden ones included, in constant time.
     pub async fn clear_messages(&self, context: &Context, queue: &str) -> QueueResult<()> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         let name = queue.to_owned();
         self.delete(context, move |change| {
             let queue = change.queue(&name)?;

@@ -8,8 +8,9 @@ use super::memory::EndedObject;
 use super::{Context, QueueService};
 use crate::db::{DbService as _, Store as _};
 use crate::queue::rules::parameters::LIST_MAX;
-use crate::queue::rules::{QueueDenial, Tick, check_queue_name};
+use crate::queue::rules::{QueueDenial, Tick};
 use crate::queue::store::QueueRow;
+use crate::rules::name::check_resource_name;
 use crate::rules::policy::{SentPolicy, StoredPolicy, check_sent_policies};
 use crate::rules::time::parse_short_iso;
 use crate::rules::{Metadata, check_metadata};
@@ -60,7 +61,7 @@ impl QueueService {
         name: &str,
         metadata: Metadata,
     ) -> QueueResult<Created> {
-        check_queue_name(name)?;
+        check_resource_name(name)?;
         check_metadata(metadata.iter())?;
         let name = name.to_owned();
         self.change(context, move |change| {
@@ -76,7 +77,7 @@ impl QueueService {
 
     /// Delete Queue. The name is free at once.
     pub async fn delete_queue(&self, context: &Context, name: &str) -> QueueResult<()> {
-        check_queue_name(name)?;
+        check_resource_name(name)?;
         let name = name.to_owned();
         self.delete(context, move |change| {
             let queue = change.queue(&name)?;
@@ -91,7 +92,7 @@ impl QueueService {
     }
 
     pub fn queue_info(&self, context: &Context, name: &str) -> QueueResult<QueueInfo> {
-        check_queue_name(name)?;
+        check_resource_name(name)?;
         self.look(context.now, |look| {
             let found = look.rows.queue(name)?;
             let queue = found.ok_or_else(|| look.memory.no_queue(name, look.now))?;
@@ -107,7 +108,7 @@ impl QueueService {
         name: &str,
         metadata: Metadata,
     ) -> QueueResult<()> {
-        check_queue_name(name)?;
+        check_resource_name(name)?;
         check_metadata(metadata.iter())?;
         let name = name.to_owned();
         self.change(context, move |change| {
@@ -119,7 +120,7 @@ impl QueueService {
     }
 
     pub fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<SentPolicy>> {
-        check_queue_name(name)?;
+        check_resource_name(name)?;
         self.look(context.now, |look| {
             let found = look.rows.queue(name)?;
             let queue = found.ok_or_else(|| look.memory.no_queue(name, look.now))?;
@@ -141,7 +142,7 @@ impl QueueService {
         name: &str,
         policies: Vec<SentPolicy>,
     ) -> QueueResult<()> {
-        check_queue_name(name)?;
+        check_resource_name(name)?;
         check_sent_policies(&policies, parse_short_iso).map_err(QueueDenial::from)?;
         let name = name.to_owned();
         self.change(context, move |change| {

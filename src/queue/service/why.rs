@@ -7,10 +7,11 @@ use super::error::QueueResult;
 use super::memory::QueueMemory;
 use crate::db::Store as _;
 use crate::journal::Change;
-use crate::queue::rules::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
+use crate::queue::rules::{Absence, Message, MessageId, QueueDenial, Tick};
 use crate::queue::store::QueueRows;
 use crate::rules::Timestamp;
 use crate::rules::address::ObjectAddress;
+use crate::rules::name::check_resource_name;
 
 /// What the next Get would make of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +56,7 @@ impl QueueService {
     /// The state of a message. A message that is not there is refused as an operation would be,
     /// with the request that ended it if that is remembered. May wait.
     pub fn why(&self, now: Timestamp, queue: &str, id: &str) -> QueueResult<MessageExplanation> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         let now = self.memory.moment_of_look(now);
         self.store.read(|rows| standing(rows, &self.memory, now, (queue, id)))
     }
@@ -68,7 +69,7 @@ impl QueueService {
         queue: &str,
         most: usize,
     ) -> QueueResult<QueueExplanation> {
-        check_queue_name(queue)?;
+        check_resource_name(queue)?;
         let now = self.memory.moment_of_look(now);
         let object = ObjectAddress::Queue(queue.to_owned());
         let last_change = self.changes(|change| change.object == object).into_iter().next();
@@ -95,7 +96,7 @@ impl QueueService {
         let now = self.memory.moment_of_look(now);
         self.store.read(|rows| {
             if let Some(queue) = queue {
-                check_queue_name(queue)?;
+                check_resource_name(queue)?;
                 rows.queue_id(queue)?.ok_or_else(|| self.memory.no_queue(queue, now))?;
             }
             let (found, more) = rows.hidden(queue, now, most)?;

@@ -5,7 +5,7 @@
 
 use hyper::StatusCode;
 
-use crate::http::frame::refusal::Refusal;
+use crate::http::frame::refusal::{Refusal, name_code};
 use crate::rules::Timestamp;
 use crate::table::rules::{TableDenial, TransactionDenial};
 use crate::table::service::TableError;
@@ -64,10 +64,8 @@ fn spelled(denial: &TableDenial) -> (StatusCode, &'static str) {
         TableDenial::InvalidInput(_) => (BAD, "InvalidInput"),
         TableDenial::Policy(_) => (BAD, "InvalidXmlDocument"),
         TableDenial::MissingIfMatch => (BAD, "MissingRequiredHeader"),
-        TableDenial::InvalidResourceName => (BAD, "InvalidResourceName"),
-        TableDenial::NameLengthOutOfRange
-        | TableDenial::KeyOutOfRange(..)
-        | TableDenial::DateOutOfRange(_) => (BAD, "OutOfRangeInput"),
+        TableDenial::Name(error) => (BAD, name_code(error)),
+        TableDenial::KeyOutOfRange(..) | TableDenial::DateOutOfRange(_) => (BAD, "OutOfRangeInput"),
         TableDenial::KeyValueTooLarge(..) => (BAD, "KeyValueTooLarge"),
         TableDenial::TooManyProperties(_) => (BAD, "TooManyProperties"),
         TableDenial::PropertyNameTooLong => (BAD, "PropertyNameTooLong"),

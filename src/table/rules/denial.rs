@@ -6,6 +6,7 @@
 use super::entity::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use super::key::KEY_UNITS_MAX;
 use super::value::{BINARY_BYTES_MAX, STRING_UNITS_MAX};
+use crate::rules::NameError;
 use crate::rules::conflict::Conflict;
 use crate::rules::policy::PolicyFault;
 use crate::rules::writer::Writer;
@@ -40,13 +41,9 @@ pub enum TableDenial {
     /// Delete Entity without `If-Match` (S90), or an update of an old version without it (S80).
     #[error("An HTTP header that's mandatory for this request is not specified.")]
     MissingIfMatch,
-    /// A table name with other characters than letters and digits, or `tables`. The spelling of
-    /// the message is the service's; the Python client compares it.
-    #[error("The specifed resource name contains invalid characters.")]
-    InvalidResourceName,
-    /// A table name shorter than 3 or longer than 63 characters.
-    #[error("The specified resource name length is not within the permissible limits.")]
-    NameLengthOutOfRange,
+    /// No table can have that name.
+    #[error("{}", name_text(.0))]
+    Name(#[from] NameError),
     /// A key with a character that keys may not have. Carries which key, and its value.
     #[error("The '{0}' parameter of value '{1}' is out of range.")]
     KeyOutOfRange(&'static str, String),
@@ -134,6 +131,17 @@ impl TableDenial {
     /// A malformed input, in the service's words and ours.
     pub fn invalid(why: impl std::fmt::Display) -> Self {
         Self::InvalidInput(format!("One of the request inputs is not valid. [latchfs: {why}]"))
+    }
+}
+
+/// The text about a wrong name. This service's own misspelling stays: clients compare it.
+fn name_text(error: &NameError) -> String {
+    let message = error.message();
+    match error {
+        NameError::Length { .. } => message,
+        NameError::Character { .. } | NameError::Form { .. } => {
+            message.replacen("specified", "specifed", 1)
+        }
     }
 }
 

@@ -333,6 +333,20 @@ fn b164_a_name_is_taken_as_it_is() {
     for (container, code) in [("a_b", "InvalidResourceName"), ("ab", "OutOfRangeInput")] {
         blobs.put(&format!("/{container}?restype=container"), &[]).refused(400, code);
     }
+    for (target, hint) in [
+        ("/c1?restype=container", "'c1' has 2 letters, 3 to 63 are allowed".to_owned()),
+        (
+            "/Con?restype=container",
+            "'Con' has 'C', only lower-case letters, digits and hyphens are allowed".to_owned(),
+        ),
+        (
+            &format!("/con/{}", "n".repeat(1025)),
+            format!("'{}...' has 1025 letters, 1 to 1024 are allowed", "n".repeat(80)),
+        ),
+    ] {
+        let got = blobs.put(target, &[("x-ms-blob-type", "BlockBlob")]).is(400).text();
+        assert!(got.contains(&format!(" [latchfs: {hint}]")), "{got}");
+    }
 }
 
 #[test]

@@ -428,7 +428,7 @@ fn what_is_made_twice_or_misnamed_is_told() {
         assert!(error_text(&again).contains("exists"), "{}", error_text(&again));
     }
     let short = error_text(&folder.ask(&["mk", "table:T1"]));
-    assert!(short.contains("3 to 63 letters and digits"), "{short}");
+    assert!(short.contains("has 2 letters, 3 to 63 are allowed"), "{short}");
     done(&folder.ask(&["fault", "add", "List Containers", "--answer", "503:ServerBusy"]));
     let busy = error_text(&folder.ask(&["ls", "blob:"]));
     assert!(busy.contains("latchfs: the Blob service: "), "{busy}");

@@ -68,6 +68,15 @@ fn q29_names_have_a_length_and_an_alphabet() {
     for name in ["/A_b", "/a--b", "/ab-", "/-ab", "/gr%C3%B6sse", "/a.b"] {
         queue.put(name, &[]).refused(400, "InvalidResourceName");
     }
+    for (target, hint) in [
+        ("/q1", "limits. [latchfs: 'q1' has 2 letters, 3 to 63 are allowed]"),
+        ("/a--b", "characters. [latchfs: 'a--b': a hyphen stands between letters or digits]"),
+    ] {
+        let got = queue.put(target, &[]).text();
+        assert!(got.contains(hint), "{got}");
+        let got = queue.get(&format!("{target}/messages")).text();
+        assert!(got.contains(hint), "{got}");
+    }
     for name in ["/messages", "/metadata", "/a-1"] {
         queue.put(name, &[]).is(201);
     }

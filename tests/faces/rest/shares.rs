@@ -19,6 +19,11 @@ fn a_share_is_made_shown_set_deleted_and_restored() {
         fixture.put(&format!("/{name}?restype=share"), &[]).refused(400, code);
         fixture.get(&format!("/{name}?restype=share")).refused(400, code);
     }
+    let got = fixture.put("/s1?restype=share", &[]).text();
+    assert!(got.contains("limits. [latchfs: 's1' has 2 letters, 3 to 63 are allowed]"), "{got}");
+    let got = fixture.put("/docs/a%3Fb", &[("x-ms-type", "file"), ("x-ms-content-length", "0")]);
+    let got = got.text();
+    assert!(got.contains("[latchfs: 'a?b' holds the forbidden character '?']"), "{got}");
     let got = fixture.get(target).is(200);
     assert_eq!((got.header("x-ms-share-quota"), got.header("x-ms-access-tier")), ("7", "Hot"));
     assert_eq!((got.header("x-ms-meta-a"), got.header("x-ms-lease-state")), ("1", "available"));

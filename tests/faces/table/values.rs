@@ -315,6 +315,8 @@ fn t42_table_names_are_checked_everywhere_with_the_texts_that_clients_compare() 
     let length = "The specified resource name length is not within the permissible limits.";
     let characters = "The specifed resource name contains invalid characters.";
     let long = "x".repeat(64);
+    let hint = tables.get("/t1()").message();
+    assert!(hint.contains("[latchfs: 't1' has 2 letters, 3 to 63 are allowed]"), "{hint}");
     for (name, code, text) in [
         ("ab", "OutOfRangeInput", length),
         (long.as_str(), "OutOfRangeInput", length),

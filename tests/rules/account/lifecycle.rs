@@ -28,7 +28,7 @@ fn a_share_is_made_once_under_a_legal_name() {
     assert_eq!(again, ShareDenial::ShareAlreadyExists);
     for bad in ["ab", "Docs", "a--b", "-ab", "../x", ".latchfs"] {
         let answer = refused(engine.create_share(bad, NewShare::default()));
-        assert!(matches!(answer, ShareDenial::InvalidResourceName(_)), "{bad}");
+        assert!(matches!(answer, ShareDenial::Name(_)), "{bad}");
     }
     assert_eq!(refused(engine.share("none")), ShareDenial::ShareNotFound);
 }

@@ -1,10 +1,12 @@
 //! Names: which two are the same, and which are legal over REST.
 //!
-//! Decides case folding and the limits of share, directory and file names; how a request's path
-//! becomes a [`super::SharePath`] is decided in `file/rest`.
+//! Decides case folding and the limits of directory and file names. Names of shares are decided in
+//! [`crate::rules::name`]; how a request's path becomes a [`super::SharePath`], in `file/rest`.
 //! The mount is lenient: it takes any such path, as a POSIX program expects.
 
 use std::borrow::Cow;
+
+use crate::rules::name::check_resource_name;
 
 #[cfg(test)]
 mod tests;
@@ -15,8 +17,6 @@ pub const COMPONENT_UNITS_MAX: usize = 255;
 pub const PATH_UNITS_MAX: usize = 2048;
 /// Most components of a path (same sources).
 pub const DEPTH_MAX: usize = 250;
-pub const SHARE_NAME_MIN: usize = 3;
-pub const SHARE_NAME_MAX: usize = 63;
 
 /// Why a name is refused over REST.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -55,15 +55,6 @@ pub enum FileNameError {
     /// More than [`DEPTH_MAX`].
     #[error("the path is deeper than {DEPTH_MAX} components")]
     TooDeep,
-    /// A share name outside [`SHARE_NAME_MIN`] to [`SHARE_NAME_MAX`].
-    #[error("a share name has {SHARE_NAME_MIN} to {SHARE_NAME_MAX} characters")]
-    ShareLength,
-    /// A share name with something else than lower-case letters, digits and hyphens.
-    #[error("a share name has lower-case letters, digits and hyphens only, not '{0}'")]
-    ShareCharacter(char),
-    /// A share name with a hyphen at an end, or two in a row.
-    #[error("a hyphen of a share name stands between letters or digits")]
-    ShareHyphen,
 }
 
 /// The form in which two spellings of one name are equal: each character upper-cased if its
@@ -117,22 +108,6 @@ pub fn check_component(name: &str) -> Result<(), FileNameError> {
     Ok(())
 }
 
-/// Checks a share name: 3 to 63 lower-case letters, digits and single
-/// hyphens between them.
-pub fn check_share_name(name: &str) -> Result<(), FileNameError> {
-    if !(SHARE_NAME_MIN..=SHARE_NAME_MAX).contains(&name.chars().count()) {
-        return Err(FileNameError::ShareLength);
-    }
-    let allowed = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
-    if let Some(other) = name.chars().find(|&letter| !allowed(letter)) {
-        return Err(FileNameError::ShareCharacter(other));
-    }
-    if name.split('-').any(str::is_empty) {
-        return Err(FileNameError::ShareHyphen);
-    }
-    Ok(())
-}
-
 /// The account and the share of `[ACCOUNT/]SHARE`, as people type it and commands print it.
 pub fn split_account(name: &str) -> (Option<&str>, &str) {
     match name.split_once('/') {
@@ -143,7 +118,7 @@ pub fn split_account(name: &str) -> (Option<&str>, &str) {
 
 /// True for a name that a share may have.
 pub fn is_share_name(name: &str) -> bool {
-    check_share_name(name).is_ok()
+    check_resource_name(name).is_ok()
 }
 
 /// Length as the service counts it: UTF-16 units.

@@ -43,27 +43,10 @@ fn a_folded_name_is_borrowed() {
     assert!(matches!(fold("ABc"), Cow::Owned(_)));
 }
 
-#[test]
-fn share_names_follow_their_rule() {
-    for name in ["abc", "a-b", "0-9-a", "123", &"a".repeat(63)] {
-        assert_eq!(check_share_name(name), Ok(()), "{name}");
-    }
-    for name in ["", "ab", "A", "--", "éé", &"a".repeat(64)] {
-        assert_eq!(check_share_name(name), Err(FileNameError::ShareLength));
-    }
-    for name in ["-ab", "ab-", "a--b", "---"] {
-        assert_eq!(check_share_name(name), Err(FileNameError::ShareHyphen));
-    }
-    for (name, letter) in [("aBc", 'B'), ("a.b", '.'), ("a_b", '_'), ("abé", 'é')] {
-        assert_eq!(check_share_name(name), Err(FileNameError::ShareCharacter(letter)));
-    }
-}
-
 proptest! {
     #[test]
     fn no_text_makes_the_rules_panic(text in any::<String>()) {
         let _ = check_component(&text);
-        let _ = check_share_name(&text);
     }
 
     #[test]

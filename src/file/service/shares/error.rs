@@ -4,12 +4,11 @@
 //! like its documented code; statuses and spellings are decided by REST.
 
 use crate::disk::{DataRootError, StoreError};
-use crate::file::rules::FileNameError;
 use crate::file::store::root::RootError;
 use crate::file::store::share::{SNAPSHOTS_MAX, SnapshotError};
-use crate::rules::MetadataError;
 use crate::rules::lease::LeaseDenial;
 use crate::rules::policy::PolicyFault;
+use crate::rules::{MetadataError, NameError};
 
 use super::permission::PERMISSION_BYTES_MAX;
 use super::properties::QUOTA_GIB_MAX;
@@ -54,8 +53,8 @@ pub enum ShareDenial {
     #[error("The snapshot was cancelled.")]
     SnapshotCancelled,
     /// No share can have that name.
-    #[error("The specified resource name is invalid: {0}.")]
-    InvalidResourceName(FileNameError),
+    #[error("{}", .0.message())]
+    Name(#[from] NameError),
     #[error(transparent)]
     Lease(#[from] LeaseDenial),
     /// `EmptyMetadataKey`, `InvalidMetadata` or `MetadataTooLarge`.

@@ -22,10 +22,10 @@ use super::served::{Served, ShareState};
 use super::{FileService, Gone, POISON, ShareRef, ShareSlot};
 use crate::disk::{Drawer, StateDir};
 use crate::file::rules::SharePath;
-use crate::file::rules::name::check_share_name;
 use crate::file::store::root::ShareRoot;
 use crate::journal::Happening;
 use crate::rules::lease::{LeaseStatus, ShareUse};
+use crate::rules::name::check_resource_name;
 use crate::rules::{Context, Owner, Timestamp, time};
 use crate::sync::Ordering;
 
@@ -78,7 +78,7 @@ impl Drop for NameClaim<'_> {
 
 impl FileService {
     pub fn create_share(&self, name: &str, new: NewShare) -> FileServiceResult<ShareVersion> {
-        check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
+        check_resource_name(name).map_err(ShareDenial::Name)?;
         let root = self.root()?;
         let not_replacing = self.not_replacing();
         let properties = self.new_properties(new)?;
@@ -168,7 +168,7 @@ impl FileService {
 
     /// Brings a deleted share back as it was, its lease included.
     pub fn restore_share(&self, name: &str, version: &str) -> FileServiceResult<ShareVersion> {
-        check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
+        check_resource_name(name).map_err(ShareDenial::Name)?;
         let root = self.root()?;
         let not_replacing = self.not_replacing();
         let key = (name.to_owned(), version.to_owned());

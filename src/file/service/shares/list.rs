@@ -11,10 +11,10 @@ use super::error::{FileServiceResult, ShareDenial};
 use super::properties::ShareProperties;
 use super::served::{Facts, LeaseView};
 use super::{FileService, POISON, ShareSlot};
-use crate::file::rules::name::check_share_name;
 use crate::file::store::share::SnapshotName;
 use crate::rules::Timestamp;
 use crate::rules::lease::ShareLease;
+use crate::rules::name::check_resource_name;
 
 /// The most entries of a page, and the default.
 pub const LIST_MAX: usize = 5_000;
@@ -103,7 +103,7 @@ struct ListingKey {
 impl ListingKey {
     fn parse(marker: &str) -> Option<Self> {
         let (name, rest) = marker.split_once('/')?;
-        check_share_name(name).ok()?;
+        check_resource_name(name).ok()?;
         let rank = rest.chars().next().filter(|rank| matches!(rank, 's' | 't' | 'v'))?;
         Some(Self { name: name.to_owned(), rank, detail: rest[1..].to_owned() })
     }

@@ -66,10 +66,10 @@ pub use super::share::DraftPermission;
 use super::share::{Share, ShareOptions};
 use crate::clock::TimeSource;
 use crate::file::rules::Denial;
-use crate::file::rules::name::check_share_name;
 use crate::file::store::root::{ShareRoot, SingleShare};
 use crate::journal::AccountJournal;
 use crate::rules::lease::LeaseId;
+use crate::rules::name::check_resource_name;
 use crate::rules::{Cause, Timestamp, time};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use served::Served;
@@ -255,7 +255,7 @@ impl FileService {
         clock: Arc<dyn TimeSource>,
         journal: AccountJournal,
     ) -> FileServiceResult<Self> {
-        check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
+        check_resource_name(name).map_err(ShareDenial::Name)?;
         // A missing directory is no missing share: the caller named a path.
         let single = SingleShare::open(dir, state).map_err(FileServiceError::Root)?;
         let engine = Self::at(Home::Single(single), options, clock, journal);
@@ -340,7 +340,7 @@ impl FileService {
     }
 
     fn served(&self, name: &str) -> FileServiceResult<Arc<Served>> {
-        check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
+        check_resource_name(name).map_err(ShareDenial::Name)?;
         match self.slots().get(name) {
             Some(ShareSlot::Served(served)) => Ok(Arc::clone(served)),
             Some(ShareSlot::Going) => Err(ShareDenial::ShareBeingDeleted.into()),
