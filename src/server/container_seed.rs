@@ -87,9 +87,10 @@ impl Filling<'_, '_> {
                     left.push(path);
                 } else if kind.is_file() {
                     let name = path.strip_prefix(directory).unwrap_or(&path);
-                    let name = name.to_str().filter(|name| check_blob(container, name).is_ok());
+                    let at = name.to_str().map(|name| address(name.to_owned()));
+                    let at = at.filter(|at| check_blob(container, &at.name).is_ok());
                     let illegal = || format!("{}: no blob can have that name", path.display());
-                    let at = address(name.ok_or_else(illegal)?.to_owned());
+                    let at = at.ok_or_else(illegal)?;
                     self.put(&at, &path).await?;
                 } else {
                     self.done.skipped += 1;

@@ -1,12 +1,19 @@
 //! Listeners of services in the process of a test, and who they let in.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials};
+use latchfs::clock::{SystemClock, TimeSource as _};
+use latchfs::http::auth::{
+    AccountSas, Admission, Authorizer, Credential, Credentials, RequestView, Scheme, sign,
+};
 use latchfs::http::frame::Service;
 use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
+use latchfs::rules::time::rfc1123;
 use latchfs::server::Accounts;
+
+use crate::common::http::{self, ACCOUNT, Got};
 
 /// A listener that lets everyone in, with options as `choose` leaves them.
 pub fn listen(
@@ -39,4 +46,33 @@ pub fn account_sas(services: &str, levels: &str, permissions: &str) -> AccountSa
 /// The query of such a SAS of the development account.
 pub fn account_token(services: &str, levels: &str, permissions: &str) -> String {
     account_sas(services, levels, permissions).token(&Credential::development())
+}
+
+/// Sends a request that is signed with the development key (Shared Key).
+pub fn ask_by_key(
+    addr: SocketAddr,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Got {
+    let (now, length) = (SystemClock.now(), body.len().to_string());
+    let date = rfc1123(now);
+    let mut all = vec![("x-ms-date", date.as_str()), ("x-ms-version", "2024-11-04")];
+    all.extend(headers);
+    let path = format!("/{ACCOUNT}{target}");
+    let (raw_path, raw_query) = path.split_once('?').unwrap_or((&path, ""));
+    // A length of zero is not signed.
+    let signed: Vec<_> = if body.is_empty() {
+        all.clone()
+    } else {
+        all.iter().copied().chain([("content-length", length.as_str())]).collect()
+    };
+    let client_ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let (headers, https) = (signed.as_slice(), false);
+    let view =
+        RequestView { method, raw_path, raw_query, headers, now, outside: now, https, client_ip };
+    let authorization = sign(&view, &Credential::development(), Scheme::SharedKey);
+    all.push(("authorization", &authorization));
+    http::ask(addr, method, target, &all, body)
 }

@@ -384,11 +384,12 @@ impl BlobCall<'_> {
         let account = self.site.accounts.account(&own.address.account).ok_or_else(invalid)?;
         let first = own.address.container.clone().ok_or_else(invalid)?;
         let name = percent_decode_str(&own.address.rest).decode_utf8().map_err(|_| invalid())?;
-        let (container, name) =
-            if name.is_empty() { (ROOT.to_owned(), first) } else { (first, name.into_owned()) };
-        let selector = selector(&Query::read(own.uri.query().unwrap_or_default()))?;
+        let at = match name.is_empty() {
+            true => BlobAt::new(ROOT, first),
+            false => BlobAt::new(first, name),
+        };
+        let at = at.state(selector(&Query::read(own.uri.query().unwrap_or_default()))?);
         let tags = self.copies_tags()? || self.headers.contains_key(SOURCE_IF_TAGS);
-        let at = BlobAt { container, name, selector };
         let same = account.name() == self.0.account.name();
         let covered = match self.grant.by {
             GrantedBy::Nothing => true,

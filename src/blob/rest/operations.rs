@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use super::BlobCall;
 use super::service::{account_info, not_done};
 use crate::blob::rules::PublicAccess;
-use crate::blob::rules::name::ROOT;
+use crate::blob::rules::name::{ROOT, kept_name};
 use crate::blob::service::BlobService;
 use crate::http::auth::Permission::{
     Add, Create, Delete, DeleteVersion, Find, Immutability, List, PermanentDelete, Read, Tags,
@@ -104,14 +104,15 @@ fn put_form(request: &Request) -> Result<&'static Operation, Refusal> {
     })
 }
 
-/// The container and the blob that a request addresses. A path of one segment that names no
-/// container is a blob of the root container; slashes at the ends belong to the name.
+/// The container and the blob that a request addresses, by the name that the blob is kept under. A
+/// path of one segment that names no container is a blob of the root container; slashes at the ends
+/// belong to the name.
 fn target(address: &Address, level: ResourceLevel) -> Addressed<'_> {
     match (level, &address.container) {
         (ResourceLevel::Object, Some(name)) if address.rest.is_empty() => (Some(ROOT), name.into()),
         (_, container) => {
             let path = percent_decode_str(&address.rest).decode_utf8_lossy();
-            (container.as_deref(), path)
+            (container.as_deref(), kept_name(path))
         }
     }
 }

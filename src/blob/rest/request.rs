@@ -47,16 +47,15 @@ impl BlobCall<'_> {
     /// The blob, snapshot or version that the path and the query name. A path of one segment that
     /// names no container is a blob of the root container.
     pub(super) fn blob_at(&self) -> Result<BlobAt, Refusal> {
-        let (container, name) = if self.address.rest.is_empty() {
-            (ROOT.to_owned(), self.address.container.clone().unwrap_or_default())
+        let at = if self.address.rest.is_empty() {
+            BlobAt::new(ROOT, self.address.container.clone().unwrap_or_default())
         } else {
             let name = percent_decode_str(&self.address.rest).decode_utf8();
             let unreadable = |_| NameError::form(&self.address.rest, "it is no UTF-8 once decoded");
-            let name = name.map_err(unreadable)?;
-            (self.container_name()?.to_owned(), name.into_owned())
+            BlobAt::new(self.container_name()?, name.map_err(unreadable)?)
         };
-        check_blob(&container, &name)?;
-        Ok(BlobAt { container, name, selector: selector(&self.query)? })
+        check_blob(&at.container, &at.name)?;
+        Ok(at.state(selector(&self.query)?))
     }
 
     /// The demands of the request on the blob or container.

@@ -1,7 +1,9 @@
 //! Names of containers and blobs.
 //!
-//! Decides which names are legal. Names are compared byte for byte and never folded. REST decides
-//! how a name is taken from a URL.
+//! Decides which names are legal, and that a backslash is a slash. Apart from that, names are
+//! compared byte for byte and never folded. REST decides how a name is taken from a URL.
+
+use std::borrow::Cow;
 
 use crate::rules::name::{NameError, check_length, check_resource_name};
 
@@ -17,6 +19,12 @@ pub const SEGMENTS_MAX: usize = 254;
 /// A container's name: that of any container, or one of the three that start with `$`.
 pub fn check_container(name: &str) -> Result<(), NameError> {
     if SYSTEM.contains(&name) { Ok(()) } else { check_resource_name(name) }
+}
+
+/// The name under which a blob is kept: with a slash for each backslash, as the service has it.
+/// Programs on Windows make names of paths, and other programs ask for them with slashes.
+pub fn kept_name(sent: Cow<'_, str>) -> Cow<'_, str> {
+    if sent.contains('\\') { sent.replace('\\', "/").into() } else { sent }
 }
 
 /// A blob's name: 1 to 1,024 characters in at most 254 segments. A name is not a path: `a//b`,
@@ -77,6 +85,20 @@ mod tests {
         let said = check_blob("abc", &deeper).unwrap_err().to_string();
         assert!(said.ends_with(&format!("at most {SEGMENTS_MAX} segments")), "{said}");
         assert!(is_form(check_blob("abc", "a\0b")));
+    }
+
+    #[test]
+    fn a_backslash_is_kept_as_a_slash() {
+        for (sent, kept) in [
+            ("dir\\sub\\file.txt", "dir/sub/file.txt"),
+            ("dir/sub\\", "dir/sub/"),
+            ("\\\\server\\share", "//server/share"),
+            ("%5C", "%5C"),
+            ("a/b", "a/b"),
+            ("", ""),
+        ] {
+            assert_eq!(kept_name(sent.into()), kept, "{sent}");
+        }
     }
 
     #[test]

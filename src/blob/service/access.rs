@@ -2,6 +2,7 @@
 //!
 //! Front ends fill these in; the rules are asked in [`super::change`].
 
+use crate::blob::rules::name::kept_name;
 use crate::blob::rules::tags::query::TagQuery;
 use crate::rules::Timestamp;
 use crate::rules::conditions::Conditions;
@@ -28,9 +29,10 @@ pub enum Selector {
 }
 
 impl BlobAt {
-    /// The blob as it is.
+    /// The blob as it is. `name` may have backslashes.
     pub fn new(container: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { container: container.into(), name: name.into(), selector: Selector::Current }
+        let name = kept_name(name.into().into()).into_owned();
+        Self { container: container.into(), name, selector: Selector::Current }
     }
 
     /// An older state of it.

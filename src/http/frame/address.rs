@@ -51,13 +51,6 @@ pub struct ListenerNames<'a> {
 }
 
 impl Address {
-    /// The path of the request without the account, decoded: `container/blob`.
-    pub fn named_path(&self) -> String {
-        let Some(container) = &self.container else { return String::new() };
-        let path = format!("{container}/{}", self.rest);
-        percent_decode_str(path.trim_end_matches('/')).decode_utf8_lossy().into_owned()
-    }
-
     /// Reads the address of a request from its scheme and host, and its path. `signer` is the
     /// account that the request claims to be signed by.
     pub fn read(

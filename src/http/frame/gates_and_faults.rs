@@ -17,14 +17,13 @@ use tokio::time::{Sleep, sleep};
 
 use super::documented;
 use super::refusal::Refusal;
-use super::service::Operation;
+use super::service::{Operation, Service};
 use super::site::Site;
 use crate::bench::controls::{EndedAtGate, FaultAction, Point, Visitor};
 use crate::http::request::Request;
 use crate::journal::Event;
 use crate::rules::Caller;
 use crate::rules::pattern::PatternSubject;
-use crate::rules::service::ServiceKind;
 
 /// The longest piece of a slow answer.
 const SLOW_PIECE: u64 = 16 << 10;
@@ -56,13 +55,13 @@ pub struct Visit {
 }
 
 impl Visit {
-    fn new(service: ServiceKind, request: &Request, caller: &Caller) -> Self {
+    fn new(service: &Service, request: &Request, caller: &Caller) -> Self {
         let address = &request.address;
         let visitor = Visitor {
-            service,
+            service: service.kind,
             account: address.account.as_str().into(),
-            operation: documented::name_of(service, caller.operation).to_owned(),
-            path: address.named_path(),
+            operation: documented::name_of(service.kind, caller.operation).to_owned(),
+            path: service.named_path(address),
             client: caller.owner.client.name.clone(),
             client_request: caller.request_id.as_deref().map(str::to_owned),
             user_agent: caller.user_agent.clone(),
@@ -85,7 +84,7 @@ impl RequestControls {
         caller: &Caller,
     ) -> Result<(), Refusal> {
         self.met = true;
-        let visit = Visit::new(site.service.kind, request, caller);
+        let visit = Visit::new(site.service, request, caller);
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, &visit, &header);
         let controls = site.accounts.controls();
@@ -122,7 +121,7 @@ impl RequestControls {
 
     /// The request as gates after the commit see it, if the request has met a gate or a fault.
     pub fn leaves_later(&self, site: &Site, request: &Request, caller: &Caller) -> Option<Visit> {
-        self.met.then(|| Visit::new(site.service.kind, request, caller))
+        self.met.then(|| Visit::new(site.service, request, caller))
     }
 
     /// A request that is done and not answered yet.

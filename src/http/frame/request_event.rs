@@ -47,7 +47,7 @@ impl RequestEvent {
     pub fn request(&mut self, request: &Request, caller: &Caller) {
         let Some(told) = &mut self.0 else { return };
         told.account = Some(request.address.account.as_str().into());
-        told.answered.path = request.address.named_path();
+        told.answered.path = told.site.service.named_path(&request.address);
         told.answered.client_request.clone_from(&caller.request_id);
         told.answered.user_agent.clone_from(&caller.user_agent);
     }

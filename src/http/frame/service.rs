@@ -60,6 +60,16 @@ pub struct Service {
     pub properties: &'static [&'static str],
 }
 
+impl Service {
+    /// The path of an address without the account, as the service reads it: `container/blob`.
+    pub fn named_path(&self, address: &Address) -> String {
+        let (Some(container), path) = (self.target)(address, ResourceLevel::Container) else {
+            return String::new();
+        };
+        format!("{container}/{path}").trim_end_matches('/').to_owned()
+    }
+}
+
 /// How errors are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorFormat {

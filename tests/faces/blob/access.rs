@@ -18,13 +18,25 @@ pub fn sas(permissions: &str) -> String {
 
 /// A service SAS that reads one blob, `CONTAINER/NAME`.
 fn blob_sas(resource: &str) -> String {
+    state_sas(resource, "b", "", [""; 5])
+}
+
+/// A service SAS that reads a resource of a kind (`sr`), at a moment if it is an older state, with
+/// content headers of the answers (`rscc`, `rscd`, `rsce`, `rscl`, `rsct`).
+pub fn state_sas(resource: &str, kind: &str, moment: &str, overrides: [&str; 5]) -> String {
     let (expiry, version) = ("2099-01-01T00:00:00Z", "2024-11-04");
     let resource = format!("/blob/{ACCOUNT}/{resource}");
-    let fields = ["r", "", expiry, &resource, "", "", "", version, "b", "", "", "", "", "", "", ""];
-    let signature = Credential::development().key().sign(&fields.join("\n"));
-    let signature =
-        percent_encoding::utf8_percent_encode(&signature, percent_encoding::NON_ALPHANUMERIC);
-    format!("sp=r&se={expiry}&sv={version}&sr=b&sig={signature}")
+    let fields = ["r", "", expiry, &resource, "", "", "", version, kind, moment, ""];
+    let text = [&fields[..], &overrides].concat().join("\n");
+    let escaped = |text: &str| {
+        percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    };
+    let names = ["rscc", "rscd", "rsce", "rscl", "rsct"];
+    let overrides = names.into_iter().zip(overrides).filter(|(_, value)| !value.is_empty());
+    let overrides = overrides.map(|(name, value)| format!("&{name}={}", escaped(value)));
+    let signature = escaped(&Credential::development().key().sign(&text));
+    let overrides = overrides.collect::<String>();
+    format!("sp=r&se={expiry}&sv={version}&sr={kind}{overrides}&sig={signature}")
 }
 
 pub fn signed(options: BlobOptions) -> Blobs {

@@ -16,12 +16,12 @@ mod keys;
 mod leases;
 mod lists;
 mod memory;
+mod names;
 mod options;
 mod page;
 mod pages;
 mod races;
 pub mod requests;
-
 mod restricted;
 mod states;
 mod wire;

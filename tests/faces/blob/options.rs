@@ -110,10 +110,12 @@ fn a_seed_fills_an_empty_container_once() {
     fs::create_dir_all(source.path().join("a/b")).unwrap();
     fs::write(source.path().join("top.txt"), "top").unwrap();
     fs::write(source.path().join("a/b/deep.bin"), vec![7; 3 << 20]).unwrap();
+    fs::write(source.path().join("win\\name"), "slash").unwrap();
     std::os::unix::fs::symlink("top.txt", source.path().join("link")).unwrap();
     let seed = format!("blob:photos={}", source.path().display());
     let mut served = serve(&["--seed", &seed]);
     assert_eq!(ask(&served, "GET", "/photos/top.txt", &[], "").is(200).text(), "top");
+    assert_eq!(ask(&served, "GET", "/photos/win/name", &[], "").is(200).text(), "slash");
     let deep = ask(&served, "GET", "/photos/a/b/deep.bin", &[], "").is(200);
     assert_eq!(deep.body, vec![7; 3 << 20]);
     assert_ne!(deep.header("content-md5"), "");
