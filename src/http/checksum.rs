@@ -37,12 +37,13 @@ pub fn crc64_text(crc: u64) -> String {
     STANDARD.encode(crc.to_le_bytes())
 }
 
-/// Reads a CRC64 header.
+/// Reads a CRC64 header. Bytes of another length are the checksum of no content.
 pub fn crc64_header(request: &Request, name: &str) -> Result<Option<u64>, Refusal> {
     let Some(text) = request.header(name)? else { return Ok(None) };
-    let bytes = STANDARD.decode(text).ok().and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
     let why = "it must be eight bytes in base64";
-    Ok(Some(u64::from_le_bytes(bytes.ok_or_else(|| Refusal::header(name, text, why))?)))
+    let bytes = STANDARD.decode(text).map_err(|_| Refusal::header(name, text, why))?;
+    let crc = bytes.try_into().map_err(|_| Refusal::bad_because("Crc64Mismatch", ""))?;
+    Ok(Some(u64::from_le_bytes(crc)))
 }
 
 /// The bytes of a request, once they are known to be those that were sent.

@@ -165,7 +165,7 @@ fn malformed(why: &str) -> Refusal {
 }
 
 fn mismatch() -> Refusal {
-    Refusal::bad("Crc64Mismatch", "The CRC64 of the body is not the one that it gives.")
+    Refusal::bad_because("Crc64Mismatch", "")
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl Filling<'_, '_> {
         }
         let content: Content = body.finish().map_err(|why| format!("{}: {why}", path.display()))?;
         let mut new = NewBlob::default();
-        new.content.md5 = content.md5();
+        new.content.md5 = content.md5().map(Vec::from);
         let put = self.service.put_blob(&cx, at, asked, BlobType::Block, new, content).await;
         put.map_err(|error| error.to_string())?;
         self.done.files_done += 1;

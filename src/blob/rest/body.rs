@@ -159,7 +159,7 @@ impl SentSums {
             }
         }
         match self.crc64 {
-            Some(sent) if sent != crc64(document) => Err(crc64_mismatch()),
+            Some(sent) if sent != crc64(document) => Err(Refusal::bad_because("Crc64Mismatch", "")),
             _ => Ok(()),
         }
     }
@@ -251,7 +251,7 @@ impl BlobCall<'_> {
             return Err(md5_mismatch(md5_text(sent), md5_text(found)));
         }
         if sent.crc64.is_some_and(|sent| sent != content.crc64()) {
-            return Err(crc64_mismatch());
+            return Err(Refusal::bad_because("Crc64Mismatch", ""));
         }
         Ok(ReceivedBody { content, by_md5: sent.md5.is_some(), structured: is_structured(self)? })
     }
@@ -451,12 +451,6 @@ fn md5_mismatch(sent: String, found: String) -> Refusal {
 }
 
 /// The refusal of bytes whose CRC64 is not the one that the request gives.
-fn crc64_mismatch() -> Refusal {
-    let message = "The CRC64 value specified in the request did not match with the CRC64 value \
-                   calculated by the server.";
-    Refusal::bad("Crc64Mismatch", message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -139,7 +139,7 @@ impl BlobCall<'_> {
                 .header("x-ms-copy-id", &copied.copy.id)
                 .header("x-ms-copy-status", copied.copy.status),
         };
-        let md5 = copied.written.state.content.md5.map(super::headers::md5_text);
+        let md5 = copied.written.state.content.md5.as_ref().map(super::headers::md5_text);
         let synchronous = operation != BlobOperation::BlobStartCopyFromURL;
         Ok(reply.blob_written(&copied.written).maybe("content-md5", md5.filter(|_| synchronous)))
     }
@@ -281,15 +281,11 @@ impl BlobCall<'_> {
         }?;
         let sent = crc64_header(self, "x-ms-source-content-crc64")?;
         if sent.is_some_and(|sent| sent != fetched.content.crc64()) {
-            let message = "The CRC64 value specified in the request did not match with the CRC64 \
-                           value calculated by the server.";
-            return Err(Refusal::bad("Crc64Mismatch", message));
+            return Err(Refusal::bad_because("Crc64Mismatch", ""));
         }
         let sent = self.md5_header(SOURCE_MD5)?;
         if sent.is_some() && sent != fetched.content.md5() {
-            let message = "The MD5 value specified in the request did not match with the MD5 value \
-                           calculated by the server.";
-            return Err(Refusal::bad("Md5Mismatch", message));
+            return Err(Refusal::bad_because("Md5Mismatch", ""));
         }
         Ok(fetched)
     }

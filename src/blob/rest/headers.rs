@@ -50,7 +50,7 @@ impl BlobCall<'_> {
             language: text(&names[2])?,
             disposition: text(&names[3])?,
             cache_control: text(cache)?,
-            md5: self.md5_header(&names[4])?,
+            md5: self.md5_property(&names[4])?,
         }))
     }
 
@@ -71,13 +71,18 @@ impl BlobCall<'_> {
         Ok(content)
     }
 
-    /// An MD5 in base64.
+    /// An MD5 in base64 that is compared with content.
     pub(super) fn md5_header(&self, name: &str) -> Result<Option<[u8; 16]>, Refusal> {
+        let Some(bytes) = self.md5_property(name)? else { return Ok(None) };
+        bytes.try_into().map(Some).map_err(|_| Refusal::bad_because("InvalidMd5", ""))
+    }
+
+    /// An MD5 in base64 that is kept with a blob. The service takes bytes of any length where it
+    /// has no content to compare them with.
+    fn md5_property(&self, name: &str) -> Result<Option<Vec<u8>>, Refusal> {
         let Some(text) = self.header(name)? else { return Ok(None) };
         let bytes = md5_of(text);
-        let message = "The MD5 value specified in the request is invalid. MD5 value must be 128 \
-                       bits and base64-encoded.";
-        bytes.map(Some).ok_or_else(|| Refusal::bad("InvalidMd5", message))
+        bytes.map(Some).ok_or_else(|| Refusal::bad_because("InvalidMd5", ""))
     }
 
     /// The properties of a new blob, without its content.
@@ -183,12 +188,12 @@ pub(super) fn bad_tags(error: &TagError) -> Refusal {
 }
 
 /// The MD5 that a header says.
-pub(super) fn md5_of(text: &str) -> Option<[u8; 16]> {
-    STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok())
+pub(super) fn md5_of(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
 }
 
 /// An MD5 as headers have it.
-pub(super) fn md5_text(md5: [u8; 16]) -> String {
+pub(super) fn md5_text(md5: impl AsRef<[u8]>) -> String {
     STANDARD.encode(md5)
 }
 

@@ -211,7 +211,10 @@ fn write_properties(xml: &mut Xml, blob: &ListedState, now: Timestamp) {
     xml.text("Content-Encoding", content.encoding.as_deref().unwrap_or_default());
     xml.text("Content-Language", content.language.as_deref().unwrap_or_default());
     xml.empty("Content-CRC64");
-    xml.text("Content-MD5", &content.md5.map(md5_text).unwrap_or_default());
+    if !blob.is_uncommitted {
+        let md5 = content.md5.as_ref().map(md5_text);
+        xml.text("Content-MD5", &md5.unwrap_or_default());
+    }
     xml.text("Cache-Control", content.cache_control.as_deref().unwrap_or_default());
     xml.text("Content-Disposition", content.disposition.as_deref().unwrap_or_default());
     if state.kind == BlobType::Page {

@@ -263,6 +263,7 @@ operations! {
     CONTAINER_GET_ACCOUNT_INFO read "ContainerGetAccountInfo" Container LOOK_AT => account_info;
     #[overridable ()]
     BLOB_DOWNLOAD read_async "BlobDownload" Object &[Read] => get_blob;
+    #[overridable ()]
     BLOB_GET_PROPERTIES read "BlobGetProperties" Object &[Read] => blob_properties;
     BLOB_GET_METADATA read "BlobGetMetadata" Object &[Read] => blob_metadata;
     BLOB_DELETE change "BlobDelete" Object &[Delete, DeleteVersion, PermanentDelete] => delete_blob;

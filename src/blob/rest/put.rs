@@ -69,7 +69,7 @@ impl BlobCall<'_> {
         };
         let (md5, crc) = (received.content.md5(), received.content.crc64());
         let reply = received.form(Reply::created());
-        new.content.md5 = new.content.md5.or(md5);
+        new.content.md5 = md5.map(Vec::from);
         let put = engine
             .put_blob(&self.cx_now(), &at, asked, BlobType::Block, new, received.content)
             .await;

@@ -52,9 +52,9 @@ impl BlobCall<'_> {
             let shown = format!("bytes {}-{}/{}", sent.start, sent.end - 1, state.length);
             Reply::new(StatusCode::PARTIAL_CONTENT)
                 .header("content-range", shown)
-                .maybe("x-ms-blob-content-md5", state.content.md5.map(md5_text))
+                .maybe("x-ms-blob-content-md5", state.content.md5.as_ref().map(md5_text))
         } else {
-            Reply::ok().maybe("content-md5", state.content.md5.map(md5_text))
+            Reply::ok().maybe("content-md5", state.content.md5.as_ref().map(md5_text))
         };
         reply = reply.blob(&opened.blob, self.now);
         let download = BlobDownload { content: opened.content, range: sent };
@@ -96,8 +96,9 @@ impl BlobCall<'_> {
     pub(super) fn blob_properties(self) -> Answer {
         let blob = self.look(BlobOperation::BlobGetProperties)?;
         let state = &blob.state;
-        let mut reply =
-            Reply::ok().blob(&blob, self.now).maybe("content-md5", state.content.md5.map(md5_text));
+        let mut reply = Reply::ok()
+            .blob(&blob, self.now)
+            .maybe("content-md5", state.content.md5.as_ref().map(md5_text));
         if state.kind == BlobType::Block {
             reply = self.tier_shown(reply, state);
         }

@@ -64,9 +64,9 @@ pub struct ContentProperties {
     /// `Cache-Control`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<String>,
-    /// `Content-MD5`.
+    /// `Content-MD5`. 16 bytes, unless a client set something else as a property.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub md5: Option<[u8; 16]>,
+    pub md5: Option<Vec<u8>>,
 }
 
 impl ContentProperties {
@@ -315,9 +315,10 @@ mod tests {
     fn a_record_survives_being_stored() {
         let mut blob = BlobState::new(BlobType::Page, Etag::from_number(7), Timestamp(100));
         blob.metadata = vec![("k".into(), "v".into())];
-        blob.content.md5 = Some([1; 16]);
+        blob.content.md5 = Some(vec![1; 16]);
         blob.version = Some(Timestamp(5));
         let text = serde_json::to_string(&blob).unwrap();
         assert_eq!(serde_json::from_str::<BlobState>(&text).unwrap(), blob);
+        assert!(text.contains(r#""md5":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"#), "as 0.2 has it");
     }
 }

@@ -13,13 +13,13 @@ use crate::db::DbService as _;
 use crate::rules::{Context, Timestamp};
 
 impl BlobService {
-    /// Set Blob Properties: all six are replaced.
+    /// Set Blob Properties: all six are replaced, and those that were not sent are cleared.
     pub async fn set_properties(
         &self,
         cx: &Context,
         at: &BlobAt,
         asked: AccessConditions,
-        content: Option<ContentProperties>,
+        content: ContentProperties,
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = BlobOperation::BlobSetHttpHeaders;
@@ -29,9 +29,7 @@ impl BlobService {
             let state = change.update(operation, &at, &row, |state| {
                 state.touch(etag, change.now);
                 state.copy = None;
-                if let Some(content) = content {
-                    state.content = content;
-                }
+                state.content = content;
                 Ok(())
             })?;
             Ok(state.into())

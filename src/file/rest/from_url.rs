@@ -37,8 +37,7 @@ impl FileCall<'_> {
         if let Some(wanted) = crc64_header(self.request, "x-ms-source-content-crc64")?
             && wanted != crc
         {
-            let message = "The CRC64 of the source is not the one that the request gives.";
-            return Err(Refusal::bad("Crc64Mismatch", message));
+            return Err(Refusal::bad_because("Crc64Mismatch", ""));
         }
         let matching = crc64_header(self.request, "x-ms-source-if-match-crc64")?;
         let other = crc64_header(self.request, "x-ms-source-if-none-match-crc64")?;

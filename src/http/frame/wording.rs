@@ -13,7 +13,7 @@ pub fn of(code: &str) -> Option<&'static str> {
 const SEE_CHALLENGE: &str = "Server failed to authenticate the request. Please refer to the \
                              information in the www-authenticate header.";
 
-const TABLE: [(&str, &str); 59] = [
+const TABLE: [(&str, &str); 60] = [
     // Who asks.
     (
         "AuthenticationFailed",
@@ -100,6 +100,11 @@ const TABLE: [(&str, &str); 59] = [
         "InvalidMd5",
         "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 \
          encoded.",
+    ),
+    (
+        "Crc64Mismatch",
+        "The CRC64 value specified in the request did not match with the CRC64 value calculated by \
+         the server.",
     ),
     // Names and metadata.
     ("InvalidResourceName", "The specified resource name contains invalid characters."),

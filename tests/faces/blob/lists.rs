@@ -79,6 +79,17 @@ fn b154_etags_in_lists_of_blobs_have_no_quotes() {
 }
 
 #[test]
+fn an_uncommitted_blob_is_listed_without_an_md5() {
+    let blobs = Blobs::new();
+    blobs.upload("b", "x", &[]).is(201);
+    blobs.ask("PUT", "/con/staged?comp=block&blockid=AAAA", &[], b"x").is(201);
+    let target = "/con?restype=container&comp=list&include=uncommittedblobs";
+    let list = blobs.get(target, &[]).is(200).text();
+    let (committed, staged) = list.split_once("<Name>staged</Name>").unwrap();
+    assert!(committed.contains("<Content-MD5>") && !staged.contains("Content-MD5"), "{list}");
+}
+
+#[test]
 fn b155_a_page_has_5000_blobs_at_most() {
     let mut blobs = Blobs::new();
     blobs.aside(async |service, cx| {

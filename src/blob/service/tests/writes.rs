@@ -64,8 +64,8 @@ fn properties_and_metadata_move_the_etag_and_tags_and_tier_do_not() {
     let (service, cx, b) = (&bench.service, bench.cx(), at("b"));
     let content_type = Some("text/plain".to_owned());
     let content = ContentProperties { content_type, ..ContentProperties::default() };
-    let set = within(service.set_properties(&cx, &b, AccessConditions::default(), Some(content)))
-        .unwrap();
+    let set =
+        within(service.set_properties(&cx, &b, AccessConditions::default(), content)).unwrap();
     assert!(set.etag > first.etag && set.modified > first.modified);
     let metadata = vec![("k".to_owned(), "v".to_owned())];
     let meta =
