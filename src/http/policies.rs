@@ -8,14 +8,6 @@ use crate::http::frame::refusal::Refusal;
 use crate::rules::policy::{SentPolicy, StoredPolicy};
 use crate::rules::time::parse_short_iso;
 
-/// The written form of a policy that has only an ID.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bare {
-    /// An empty `AccessPolicy`.
-    Written,
-    LeftOut,
-}
-
 /// Reads the document. No body at all removes all policies, as an empty list does.
 pub fn read_policies(body: &[u8]) -> Result<Vec<SentPolicy>, Refusal> {
     if body.is_empty() {
@@ -49,7 +41,9 @@ fn read_policy(element: &Element) -> Result<SentPolicy, Refusal> {
     })
 }
 
-pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>, bare: Bare) -> Xml {
+/// Writes the document. A policy that has only an ID has no `AccessPolicy`: clients would take an
+/// empty one for a policy.
+pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>) -> Xml {
     let mut xml = Xml::default();
     xml.open("SignedIdentifiers");
     for policy in policies {
@@ -57,7 +51,7 @@ pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>, bare: Bare
         xml.text("Id", &policy.id);
         let fields =
             [("Start", policy.start), ("Expiry", policy.expiry), ("Permission", policy.permission)];
-        if bare == Bare::Written || fields.iter().any(|(_, value)| value.is_some()) {
+        if fields.iter().any(|(_, value)| value.is_some()) {
             xml.open("AccessPolicy");
             for (name, value) in &fields {
                 xml.maybe(name, value.as_deref());

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Timestamp;
+use super::service::ServiceKind;
 use super::time::iso;
 
 /// The most stored access policies that one resource may have.
@@ -90,8 +91,21 @@ impl From<&StoredPolicy> for SentPolicy {
     }
 }
 
-/// Checks all policies of one resource: how many there are, and their IDs.
-pub fn check_policies<Time>(policies: &[StoredPolicy<Time>]) -> Result<(), PolicyFault> {
+/// The letters that a policy of a container, share, queue or table can permit.
+const fn letters_of(service: ServiceKind) -> &'static str {
+    match service {
+        ServiceKind::Blob => "racwdxyltfmeopi",
+        ServiceKind::File => "rcwdl",
+        ServiceKind::Queue => "raup",
+        ServiceKind::Table => "raud",
+    }
+}
+
+/// Checks all policies of one resource: how many there are, their IDs and their letters.
+pub fn check_policies<Time>(
+    service: ServiceKind,
+    policies: &[StoredPolicy<Time>],
+) -> Result<(), PolicyFault> {
     if policies.len() > POLICIES_MAX {
         return Err(PolicyFault::TooMany(policies.len()));
     }
@@ -105,16 +119,21 @@ pub fn check_policies<Time>(policies: &[StoredPolicy<Time>]) -> Result<(), Polic
         if policies[..at].iter().any(|other| other.id == policy.id) {
             return Err(PolicyFault::SameId);
         }
+        let (sent, letters) = (policy.permission.as_deref(), letters_of(service));
+        if !sent.unwrap_or_default().chars().all(|letter| letters.contains(letter)) {
+            return Err(PolicyFault::Letters(letters));
+        }
     }
     Ok(())
 }
 
 /// As [`check_policies`], and checks that `read` can read all their times.
 pub fn check_sent_policies(
+    service: ServiceKind,
     policies: &[SentPolicy],
     read: impl Fn(&str) -> Option<Timestamp>,
 ) -> Result<(), PolicyFault> {
-    check_policies(policies)?;
+    check_policies(service, policies)?;
     policies.iter().try_for_each(|policy| policy.clone().timed(&read).map(drop))
 }
 
@@ -130,22 +149,50 @@ mod tests {
     #[test]
     fn five_policies_with_ids_of_their_own_are_legal_t80() {
         let ids = ["a", "b", "c", "d", "e", "f"].map(policy);
-        assert_eq!(check_policies::<Timestamp>(&[]), Ok(()));
-        assert_eq!(check_policies(&ids[..5]), Ok(()));
-        assert_eq!(check_policies(&ids), Err(PolicyFault::TooMany(6)));
-        assert_eq!(check_policies(&[policy(&"é".repeat(64))]), Ok(()));
+        let checked = |policies: &[SentPolicy]| check_policies(ServiceKind::Table, policies);
+        assert_eq!(checked(&[]), Ok(()));
+        assert_eq!(checked(&ids[..5]), Ok(()));
+        assert_eq!(checked(&ids), Err(PolicyFault::TooMany(6)));
+        assert_eq!(checked(&[policy(&"é".repeat(64))]), Ok(()));
         for (policies, fault) in [
             (vec![policy("")], PolicyFault::EmptyId),
             (vec![policy(&"x".repeat(65))], PolicyFault::LongId),
             (vec![policy("a"), policy("b"), policy("a")], PolicyFault::SameId),
         ] {
-            assert_eq!(check_policies(&policies), Err(fault));
+            assert_eq!(checked(&policies), Err(fault));
+        }
+    }
+
+    #[test]
+    fn a_permission_is_made_of_the_letters_of_its_service() {
+        let services = [
+            (ServiceKind::Blob, "racwdxyltfmeopi"),
+            (ServiceKind::File, "rcwdl"),
+            (ServiceKind::Queue, "raup"),
+            (ServiceKind::Table, "raud"),
+        ];
+        for (service, letters) in services {
+            for letter in ('a'..='z').chain(['R', ' ', 'é']) {
+                let permission = Some(format!("r{letter}"));
+                let sent = SentPolicy { permission, ..policy("a") };
+                let expected = match letters.contains(letter) {
+                    true => Ok(()),
+                    false => Err(PolicyFault::Letters(letters)),
+                };
+                assert_eq!(check_policies(service, &[sent]), expected, "{service} {letter}");
+            }
+            for permission in [None, Some(String::new())] {
+                let sent = SentPolicy { permission, ..policy("a") };
+                assert_eq!(check_policies(service, &[sent]), Ok(()));
+            }
         }
     }
 
     #[test]
     fn times_may_be_short_and_must_be_times() {
-        let checked = |policy: SentPolicy| check_sent_policies(&[policy], parse_short_iso);
+        let checked = |policy: SentPolicy| {
+            check_sent_policies(ServiceKind::Queue, &[policy], parse_short_iso)
+        };
         let day = Some(Timestamp(1_767_571_200_000_000_000));
         for text in ["2026-01-05", "2026-01-05T00:00Z", "2026-01-05T00:00:00.0000000Z"] {
             let with = SentPolicy { start: Some(text.to_owned()), ..policy("a") };

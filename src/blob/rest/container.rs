@@ -9,7 +9,7 @@ use crate::blob::rules::{BlobOperation, ContainerState, PublicAccess};
 use crate::blob::service::NewContainer;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
-use crate::http::policies::{Bare, read_timed_policies, write_policies};
+use crate::http::policies::{read_timed_policies, write_policies};
 use crate::http::reply::Reply;
 use crate::rules::policy::SentPolicy;
 
@@ -71,7 +71,7 @@ impl BlobCall<'_> {
     pub(super) fn container_acl(self) -> Answer {
         let state = self.container(BlobOperation::ContainerGetAccessPolicy)?;
         let policies = state.policies.iter().map(SentPolicy::from);
-        let xml = write_policies(policies, Bare::Written);
+        let xml = write_policies(policies);
         Ok(Reply::ok()
             .xml(xml)
             .etag(state.etag, state.modified)

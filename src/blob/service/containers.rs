@@ -12,6 +12,7 @@ use crate::db::DbService as _;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::ContainerLease;
 use crate::rules::policy::{StoredPolicy, check_policies};
+use crate::rules::service::ServiceKind;
 use crate::rules::{Context, Timestamp};
 
 /// The arguments of Create Container.
@@ -123,7 +124,7 @@ impl BlobService {
         access: PublicAccess,
         policies: Vec<StoredPolicy>,
     ) -> BlobResult<ContainerState> {
-        check_policies(&policies).map_err(BlobDenial::from)?;
+        check_policies(ServiceKind::Blob, &policies).map_err(BlobDenial::from)?;
         let operation = BlobOperation::ContainerSetAccessPolicy;
         self.change_container(cx, operation, name, asked, move |change, state| {
             let effective = change.now.after(change.memory.options.acl_delay);

@@ -4,7 +4,7 @@
 use super::FileCall;
 use super::share::share_version;
 use crate::http::frame::service::Answer;
-use crate::http::policies::{Bare, read_timed_policies, write_policies};
+use crate::http::policies::{read_timed_policies, write_policies};
 use crate::http::reply::Reply;
 use crate::rules::policy::SentPolicy;
 
@@ -12,7 +12,7 @@ impl FileCall<'_> {
     pub(super) fn access_policy(&self) -> Answer {
         let info = self.engine()?.properties(&self.share_ref(None)?)?;
         let policies = info.properties.policies.iter().map(SentPolicy::from);
-        let xml = write_policies(policies, Bare::LeftOut);
+        let xml = write_policies(policies);
         let properties = &info.properties;
         Ok(Reply::ok().xml(xml).version(properties.tag, properties.modified))
     }

@@ -5,12 +5,12 @@ use hyper::body::Incoming;
 use super::{no_content, queue_name, queues};
 use crate::http::frame::call::Call;
 use crate::http::frame::service::Answer;
-use crate::http::policies::{Bare, read_policies, write_policies};
+use crate::http::policies::{read_policies, write_policies};
 use crate::http::reply::Reply;
 
 pub(super) fn get(call: &Call<'_>) -> Answer {
     let policies = queues(call)?.policies(call.context, queue_name(call)?)?;
-    let xml = write_policies(policies, Bare::Written);
+    let xml = write_policies(policies);
     Ok(Reply::ok().header("cache-control", "no-cache").xml(xml))
 }
 

@@ -12,6 +12,7 @@ use crate::queue::rules::{QueueDenial, Tick};
 use crate::queue::store::QueueRow;
 use crate::rules::name::check_resource_name;
 use crate::rules::policy::{SentPolicy, StoredPolicy, check_sent_policies};
+use crate::rules::service::ServiceKind;
 use crate::rules::time::parse_short_iso;
 use crate::rules::{Metadata, check_metadata};
 
@@ -143,7 +144,8 @@ impl QueueService {
         policies: Vec<SentPolicy>,
     ) -> QueueResult<()> {
         check_resource_name(name)?;
-        check_sent_policies(&policies, parse_short_iso).map_err(QueueDenial::from)?;
+        check_sent_policies(ServiceKind::Queue, &policies, parse_short_iso)
+            .map_err(QueueDenial::from)?;
         let name = name.to_owned();
         self.change(context, move |change| {
             change.queue(&name)?;

@@ -6,14 +6,14 @@ use hyper::body::Incoming;
 use super::TableCall;
 use super::headers::reply;
 use crate::http::frame::service::Answer;
-use crate::http::policies::{Bare, read_policies, write_policies};
+use crate::http::policies::{read_policies, write_policies};
 use crate::http::reply::Reply;
 
 impl TableCall<'_> {
     pub(super) fn access_policy(self) -> Answer {
         let policies = self.service()?.policies(&self.table()?);
         let policies = policies.map_err(|error| self.refusal(&error))?;
-        let xml = write_policies(policies, Bare::LeftOut);
+        let xml = write_policies(policies);
         Ok(Reply::ok().xml(xml))
     }
 

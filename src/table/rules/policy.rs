@@ -1,13 +1,11 @@
-//! Stored access policies of a table: the letters and the times they may have.
+//! Stored access policies of a table: the times they may have.
 //!
 //! [`crate::rules::policy`] decides the rules that all services share.
 
 use super::Ticks;
 use crate::rules::Timestamp;
 use crate::rules::policy::{PolicyFault, SentPolicy, check_sent_policies};
-
-/// The letters of a table's permissions.
-const LETTERS: &str = "raud";
+use crate::rules::service::ServiceKind;
 
 /// Reads a time of a policy, in all spellings of an `Edm.DateTime`.
 pub fn policy_time(text: &str) -> Option<Timestamp> {
@@ -16,28 +14,12 @@ pub fn policy_time(text: &str) -> Option<Timestamp> {
 
 /// Checks all policies of one table.
 pub fn check_table_policies(policies: &[SentPolicy]) -> Result<(), PolicyFault> {
-    check_sent_policies(policies, policy_time)?;
-    let mut letters = policies.iter().filter_map(|policy| policy.permission.as_deref());
-    let legal = letters.all(|letters| letters.chars().all(|letter| LETTERS.contains(letter)));
-    if legal { Ok(()) } else { Err(PolicyFault::Letters(LETTERS)) }
+    check_sent_policies(ServiceKind::Table, policies, policy_time)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_permission_is_made_of_the_letters_of_tables() {
-        let lettered = |letters: &str| {
-            let permission = Some(letters.to_owned());
-            let policy = SentPolicy { id: "a".into(), permission, ..SentPolicy::default() };
-            check_table_policies(&[policy])
-        };
-        for letters in ["raud", "dr", ""] {
-            assert_eq!(lettered(letters), Ok(()), "{letters}");
-        }
-        assert_eq!(lettered("rw"), Err(PolicyFault::Letters("raud")));
-    }
 
     #[test]
     fn a_date_that_is_no_time_is_refused_and_permits_nothing() {

@@ -20,6 +20,7 @@ mod names;
 mod options;
 mod page;
 mod pages;
+mod policies;
 mod properties;
 mod races;
 pub mod requests;

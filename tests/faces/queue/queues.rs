@@ -189,7 +189,9 @@ fn six_policies_or_a_bad_one_are_refused_and_change_nothing() {
     // Times come back as they were sent.
     set(&policy("kept", "2027-01-01")).is(204);
     let six: String = (0..6).map(|id| policy(&id.to_string(), "2027-01-01")).collect();
-    for bad in [six, policy("a", "soon"), policy(&"x".repeat(65), ""), "<Other/>".to_owned()] {
+    let lettered = |letters: &str| policy("a", "").replace(">r<", &format!(">{letters}<"));
+    let bad = [six, policy("a", "soon"), policy(&"x".repeat(65), ""), "<Other/>".to_owned()];
+    for bad in bad.into_iter().chain(["rwdl", "xyz", "R"].map(lettered)) {
         set(&bad).refused(400, "InvalidXmlDocument");
     }
     let kept = queue.get("/queue?comp=acl").is(200).text();
@@ -197,9 +199,24 @@ fn six_policies_or_a_bad_one_are_refused_and_change_nothing() {
         (elements(&kept, "Id"), element(&kept, "Expiry")),
         (vec!["kept".to_owned()], "2027-01-01".to_owned())
     );
+    set(&lettered("raup")).is(204);
     queue.put("/queue?comp=acl", &[]).is(204);
     let none = queue.get("/queue?comp=acl").is(200).text();
     assert_eq!(elements(&none, "Id"), [""; 0]);
+}
+
+#[test]
+fn an_identifier_without_a_policy_comes_back_without_one() {
+    let queue = Fixture::new();
+    for policy in ["", "<AccessPolicy />"] {
+        let body = format!(
+            "<SignedIdentifiers><SignedIdentifier><Id>p</Id>{policy}</SignedIdentifier>\
+             </SignedIdentifiers>"
+        );
+        queue.ask("PUT", "/queue?comp=acl", &[], body.as_bytes()).is(204);
+        let shown = queue.get("/queue?comp=acl").is(200).text();
+        assert!(shown.contains("<Id>p</Id></SignedIdentifier>"), "{shown}");
+    }
 }
 
 #[test]

@@ -60,6 +60,15 @@ fn access_policies_are_replaced_as_a_whole() {
     assert!(got.contains("<Id>p1</Id>") && got.contains("<Permission>rw</Permission>"), "{got}");
     assert!(got.contains("<Start>2026-01-01T00:00:00.0000000Z</Start>"), "{got}");
     fixture.ask("PUT", target, &[], b"<SignedIdentifiers>").refused(400, "InvalidXmlDocument");
+    let lettered = |letters: &str| {
+        let body = String::from_utf8_lossy(body).replace(">rw<", &format!(">{letters}<"));
+        fixture.ask("PUT", target, &[], body.as_bytes())
+    };
+    for letters in ["xyz", "raup", "R"] {
+        lettered(letters).refused(400, "InvalidXmlDocument");
+    }
+    assert!(fixture.get(target).text().contains("<Permission>rw</Permission>"));
+    lettered("rcwdl").is(200);
     fixture.put(target, &[]).is(200);
     assert!(!fixture.get(target).text().contains("p1"));
 }

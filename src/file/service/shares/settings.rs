@@ -12,6 +12,7 @@ use crate::file::store::share::Metadata;
 use crate::rules::check_metadata;
 use crate::rules::lease::ShareUse;
 use crate::rules::policy::{StoredPolicy, check_policies};
+use crate::rules::service::ServiceKind;
 
 impl FileService {
     /// The properties of a share or a snapshot, access policies included.
@@ -53,7 +54,7 @@ impl FileService {
         at: &ShareRef<'_>,
         policies: Vec<StoredPolicy>,
     ) -> FileServiceResult<ShareVersion> {
-        check_policies(&policies).map_err(ShareDenial::from)?;
+        check_policies(ServiceKind::File, &policies).map_err(ShareDenial::from)?;
         let set = self.set(at, |properties| {
             properties.policies = policies;
             Ok(())
