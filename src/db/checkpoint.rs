@@ -1,5 +1,6 @@
 //! Moves the WAL into the database file, on a thread of its own, and holds the writer only when
-//! the WAL has become very long, or has no space on a full disk. [`super::wal`] decides when.
+//! the WAL has become long, has no space on a full disk, or is cut since nothing is written.
+//! [`super::wal`] decides when.
 
 use std::fs::File;
 use std::path::Path;
@@ -87,6 +88,9 @@ impl Checkpointer {
                 // The writer waits for this round.
                 return self.restart(SPACE_PATIENCE);
             }
+            if round.cut {
+                return self.cut();
+            }
             let moved = self.checkpoint(CheckpointMode::PASSIVE)?.unwrap_or_default();
             // When all pages are moved, the next write lets the WAL begin again by itself, unless
             // a reader still uses it.
@@ -107,6 +111,17 @@ impl Checkpointer {
         self.connection.busy_timeout(Duration::ZERO)?;
         if result?.is_some() {
             self.wal.set_pages(0);
+        }
+        Ok(())
+    }
+
+    /// Gives back the space of the WAL and of what the ballast has for it. A reader in the way
+    /// leaves both for a later round.
+    fn cut(&self) -> Result<(), DbError> {
+        let _hold = self.writer.hold();
+        if self.checkpoint(CheckpointMode::TRUNCATE)?.is_some() {
+            self.wal.was_cut();
+            self.writer.rest_ballast();
         }
         Ok(())
     }

@@ -106,6 +106,8 @@ pub struct Tuning {
     pub hold_pages: u32,
     /// How long the writer is held for readers of the WAL to end.
     pub hold_patience: Duration,
+    /// Above this many pages of WAL a write waits for the checkpoint under way.
+    pub wait_pages: u32,
     /// A group is committed when its requests have taken this long, so that the first of many
     /// slow ones does not wait for the last.
     pub group_time: Duration,
@@ -121,6 +123,7 @@ impl Default for Tuning {
             checkpoint_interval: Duration::from_secs(5),
             hold_pages: 4000,
             hold_patience: Duration::from_millis(20),
+            wait_pages: 6000,
             group_time: Duration::from_millis(20),
             busy_patience: Duration::from_secs(5),
         }
@@ -176,7 +179,7 @@ impl Database {
         let counters = Arc::new(Counters::default());
         let mut connection = connection::open_writer(path, schema, sync)?;
         // A server that was killed has left one.
-        wal.set_pages(connection::wal_pages(&connection));
+        wal.found(connection::wal_pages(&connection));
         let locked_file = Arc::new(LockedFile::open(path)?);
         let (grown, counted) = (Arc::clone(&wal), Arc::clone(&counters));
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
@@ -349,7 +352,7 @@ impl Drop for Database {
         if all_ended {
             let _naming = Naming::file(&self.file);
             checkpoint::close(&self.writer.connection(), &self.file, self.hooks.as_deref());
-            self.writer.close_ballast();
+            self.writer.rest_ballast();
         }
     }
 }

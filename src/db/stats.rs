@@ -16,6 +16,8 @@ pub struct Stats {
     pub checkpoints: u64,
     /// Times a checkpoint held the writer.
     pub holds: u64,
+    /// Times the writer waited for a checkpoint, since the WAL was very long.
+    pub waits: u64,
     /// Pages in the WAL after the last commit.
     pub log_pages: u32,
 }
@@ -27,6 +29,7 @@ pub(super) struct Counters {
     largest_group: AtomicU64,
     pub(super) checkpoints: AtomicU64,
     pub(super) holds: AtomicU64,
+    pub(super) waits: AtomicU64,
 }
 
 impl Counters {
@@ -44,6 +47,7 @@ impl Counters {
             largest_group: load(&self.largest_group),
             checkpoints: load(&self.checkpoints),
             holds: load(&self.holds),
+            waits: load(&self.waits),
             log_pages,
         }
     }

@@ -9,6 +9,8 @@ use super::DbError;
 
 /// A page of the WAL, and its header.
 const FRAME: u64 = 4096 + 24;
+/// A WAL that was never longer than this many pages keeps its file when nothing is written: 1 MiB.
+const REST_PAGES: u32 = 256;
 
 pub(super) struct Wal {
     /// Pages in the WAL after the last commit.
@@ -30,6 +32,8 @@ struct Orders {
     dirty: bool,
     /// The length after the last commit.
     pages: u32,
+    /// The longest since the file was last cut.
+    longest: u32,
     /// The length from which a checkpoint does not wait for the interval.
     long_at: u32,
     last: Option<DbError>,
@@ -41,6 +45,8 @@ pub(super) struct Round {
     number: u64,
     /// Deletions wait for a WAL that begins again.
     pub(super) restart: bool,
+    /// Nothing was written for an interval: the file of the WAL is to be cut.
+    pub(super) cut: bool,
 }
 
 impl Wal {
@@ -49,7 +55,15 @@ impl Wal {
         Self { pages: AtomicU32::new(0), threshold, orders, changed: Condvar::new() }
     }
 
-    /// Called at the opening, by `SQLite` inside COMMIT, and when the WAL begins again.
+    /// The pages that the opening finds: a checkpoint is to move them.
+    pub(super) fn found(&self, pages: u32) {
+        if pages > 0 {
+            self.set_pages(pages);
+            self.committed();
+        }
+    }
+
+    /// Called by `SQLite` inside COMMIT, and when the WAL begins again.
     pub(super) fn set_pages(&self, pages: u32) {
         self.pages.store(pages, Ordering::Relaxed);
     }
@@ -71,17 +85,20 @@ impl Wal {
             orders.long_at = self.threshold;
         }
         orders.pages = pages;
+        orders.longest = orders.longest.max(pages);
         let was_dirty = std::mem::replace(&mut orders.dirty, true);
         if !was_dirty || pages >= orders.long_at {
             self.changed.notify_all();
         }
     }
 
-    /// Waits for a reason to run a checkpoint: it was asked for, the WAL is long, or there are
-    /// commits and `interval` has passed since the first of them. `None`: the database closes.
+    /// Waits for a reason to run a checkpoint: it was asked for, the WAL is long, there are commits
+    /// and `interval` has passed since the first of them, or there are none for an `interval` and
+    /// the file of the WAL has a length to give back. `None`: the database closes.
     pub(super) fn wait(&self, interval: Duration) -> Option<Round> {
         let mut orders = self.lock();
-        let mut due = None;
+        let (mut due, mut idle) = (None, None);
+        let mut cut = false;
         loop {
             if orders.closing {
                 return None;
@@ -90,21 +107,43 @@ impl Wal {
             if orders.asked > orders.done || is_long {
                 break;
             }
-            if orders.dirty {
-                let due = *due.get_or_insert_with(|| Instant::now() + interval);
-                let left = due.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                let waited = self.changed.wait_timeout(orders, left);
-                orders = waited.unwrap_or_else(PoisonError::into_inner).0;
-            } else {
+            if !orders.dirty && orders.longest <= REST_PAGES {
                 orders = self.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
+                continue;
             }
+            let due = if orders.dirty { &mut due } else { &mut idle };
+            let due = *due.get_or_insert_with(|| Instant::now() + interval);
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                cut = !orders.dirty;
+                break;
+            }
+            let waited = self.changed.wait_timeout(orders, left);
+            orders = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         // Commits from here on belong to the next round.
         orders.dirty = false;
-        Some(Round { number: orders.asked, restart: std::mem::take(&mut orders.restart) })
+        Some(Round { number: orders.asked, restart: std::mem::take(&mut orders.restart), cut })
+    }
+
+    /// The file of the WAL was cut, while nobody writes.
+    pub(super) fn was_cut(&self) {
+        self.set_pages(0);
+        self.lock().longest = 0;
+    }
+
+    /// True if the WAL has more than `most` pages and a round is due or under way. If a reader
+    /// keeps the WAL from beginning again, this is false after the round until the next one.
+    pub(super) fn outgrows(&self, most: u32) -> bool {
+        self.pages() > most && self.pages() >= self.lock().long_at
+    }
+
+    /// Waits while the WAL outgrows the round under way, for at most `patience`.
+    pub(super) fn wait_while_outgrown(&self, most: u32, patience: Duration) {
+        let outgrows = |orders: &mut Orders| {
+            self.pages() > most && self.pages() >= orders.long_at && !orders.closing
+        };
+        drop(self.changed.wait_timeout_while(self.lock(), patience, outgrows));
     }
 
     /// Ends a round. A reader can keep the WAL from being emptied: it counts as long again only

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -43,6 +44,8 @@ const FULL_TOLD_EVERY: Duration = Duration::from_mins(10);
 const ATTEMPTS_MAX: u32 = 3;
 /// How long deletions wait for a checkpoint that lets the WAL begin again.
 const ROOM_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a group waits for the checkpoint of a very long WAL.
+const LONG_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 struct Gate {
@@ -154,6 +157,10 @@ impl Writer {
         let is_store = |job: &dyn Job| job.purpose() == Purpose::Store;
         let (mut most, mut attempts) = (GROUP_MAX, 0);
         while !jobs.is_empty() {
+            if self.wal.outgrows(self.tuning.wait_pages) {
+                self.counters.waits.fetch_add(1, Ordering::Relaxed);
+                self.wal.wait_while_outgrown(self.tuning.wait_pages, LONG_PATIENCE);
+            }
             if jobs.iter().any(|job| is_store(&**job)) && !self.ballast.covers(self.wal.bytes()) {
                 self.tell_full(&full);
                 // A checkpoint lets the WAL begin again, which then needs less.
@@ -223,8 +230,9 @@ impl Writer {
         self.ballast.covers(self.wal.bytes());
     }
 
-    pub(super) fn close_ballast(&self) {
-        self.ballast.close();
+    /// Shrinks the ballast to what an empty WAL needs.
+    pub(super) fn rest_ballast(&self) {
+        self.ballast.rest();
     }
 
     /// Waits for the group under way and keeps the writer thread from taking requests.

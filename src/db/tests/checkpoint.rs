@@ -55,6 +55,23 @@ impl CheckpointHooks for Hooks {
     }
 }
 
+/// Keeps checkpoints waiting until it is opened.
+#[derive(Default)]
+struct Barrier(Mutex<bool>, std::sync::Condvar);
+
+impl CheckpointHooks for Barrier {
+    fn before_checkpoint(&self, _: &rusqlite::Connection) -> Result<(), DbError> {
+        drop(self.1.wait_while(self.0.lock().unwrap(), |open| !*open));
+        Ok(())
+    }
+
+    fn log_synced(&self) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    fn checkpoint_ended(&self) {}
+}
+
 fn with_hooks(place: &Place, tuning: Tuning) -> (Arc<Database>, Arc<Recorder>) {
     // Moves the tables into the main file, so that a copy of it can be opened.
     drop(place.open_with(SyncMode::Normal, tuning));
@@ -188,4 +205,68 @@ fn a_log_that_never_rests_begins_again_above_the_limit() {
     db.checkpoint().unwrap();
     db.write(|conn| put(conn, 7, b"x")).unwrap();
     assert!(db.stats().log_pages < 400, "{:?}", db.stats());
+}
+
+#[test]
+fn a_database_that_is_not_written_gives_back_the_space_of_log_and_ballast() {
+    let place = Place::new();
+    let tuning = Tuning { checkpoint_interval: Duration::from_millis(10), ..quiet() };
+    let db = place.open_with(SyncMode::Normal, tuning);
+    let length = |name| place.dir.path().join(name).metadata().unwrap().len();
+    for _ in 0..2 {
+        db.write(|conn| put(conn, 1, &vec![1; 24 << 20])).unwrap();
+        db.write(|conn| put(conn, 2, b"the ballast covers what was written before")).unwrap();
+        wait_until("a cut log", || length("test.db-wal") == 0);
+        wait_until("a small ballast", || length("test.db-ballast") <= 1 << 20);
+        assert_eq!(db.read(|conn| get(conn, 1)).unwrap().map(|value| value.len()), Some(24 << 20));
+    }
+}
+
+#[test]
+fn a_reader_delays_the_cut_of_the_log_and_loses_nothing() {
+    let place = Place::new();
+    let tuning = Tuning { checkpoint_interval: Duration::from_millis(10), ..quiet() };
+    let db = place.open_with(SyncMode::Normal, tuning);
+    let log = || place.dir.path().join("test.db-wal").metadata().unwrap().len();
+    db.write(|conn| put(conn, 1, &vec![1; 4 << 20])).unwrap();
+    db.read(|conn| {
+        let old = get(conn, 1)?;
+        let other = Arc::clone(&db);
+        let write = move || other.write(|conn| put(conn, 1, &vec![2; 4 << 20]));
+        std::thread::spawn(write).join().unwrap()?;
+        let rounds = db.stats().checkpoints;
+        wait_until("further rounds", || db.stats().checkpoints > rounds + 3);
+        assert!(log() > 0 && get(conn, 1)? == old);
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
+    wait_until("a cut log", || log() == 0);
+    assert!(db.read(|conn| get(conn, 1)).unwrap() == Some(vec![2; 4 << 20]));
+}
+
+#[test]
+fn writes_wait_for_a_checkpoint_that_the_log_outgrows() {
+    let place = Place::new();
+    let tuning = Tuning { checkpoint_pages: 100, hold_pages: 200, wait_pages: 400, ..quiet() };
+    let barrier = Arc::<Barrier>::default();
+    let hooks: Arc<dyn CheckpointHooks> = barrier.clone();
+    let begin = |_: &rusqlite::Connection| Ok((Some(hooks), ()));
+    let opened = Database::open_hooked(&place.file(), &SCHEMA, SyncMode::Normal, tuning, begin);
+    let db = Arc::new(opened.unwrap().0);
+    let writer = std::thread::spawn({
+        let db = Arc::clone(&db);
+        move || {
+            for key in 0..40 {
+                db.write(move |conn| put(conn, key, &vec![1; 100_000])).unwrap();
+            }
+        }
+    });
+    wait_until("a write that waits, or the last one", || {
+        db.stats().waits > 0 || writer.is_finished()
+    });
+    assert!(!writer.is_finished() && db.stats().log_pages < 450, "{:?}", db.stats());
+    *barrier.0.lock().unwrap() = true;
+    barrier.1.notify_all();
+    writer.join().unwrap();
+    assert_eq!(keys(&db).len(), 40);
 }
