@@ -10,6 +10,12 @@ use crate::net::timeouts::StreamLimits;
 
 /// The longest body: 4 MiB of bytes, and room for the frame of a structured one.
 pub const BODY_MAX: usize = (4 << 20) + (64 << 10);
+/// Bytes of all bodies together that are kept in memory, of every listener of the process: 32 of
+/// the longest. A body that finds no room waits for [`Limits::thread_wait`]; then the answer is
+/// 503 `ServerBusy`, which clients try again.
+pub const BODIES_MAX: usize = 128 << 20;
+/// A shorter body needs no room of [`BODIES_MAX`]: the places for connections bound them all.
+pub const SMALL_BODY: usize = 64 << 10;
 /// The most connections at a time.
 pub const CONNECTIONS_MAX: usize = 1_024;
 /// The smallest room for headers that hyper accepts.

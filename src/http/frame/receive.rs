@@ -1,17 +1,34 @@
 //! The body of a request: taken in whole, or thrown away.
 //!
-//! Decides how much of a refused request's body is read, and how long the server waits for bytes.
-//! Bodies that stream to the disk are received by the service that stores them.
+//! Decides how much of a refused request's body is read, how long the server waits for bytes, and
+//! that all bodies in memory together stay within [`BODIES_MAX`]. Bodies that stream to the disk
+//! are received by the service that stores them.
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Incoming};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::refusal::Refusal;
 use super::service::Answer;
-use crate::http::limits::Limits;
+use crate::http::limits::{BODIES_MAX, Limits, SMALL_BODY};
 use crate::net::ConnectionState;
+
+/// Room for bodies, in bytes.
+static ROOM: Semaphore = Semaphore::const_new(BODIES_MAX);
+
+/// A body that was received, with the room that it takes until the last use of its bytes.
+struct Received {
+    bytes: Vec<u8>,
+    _room: SemaphorePermit<'static>,
+}
+
+impl AsRef<[u8]> for Received {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// A body that was not read yet, on its connection.
 pub struct Unread<'a> {
@@ -81,12 +98,28 @@ pub fn too_large(most: u64) -> Refusal {
 
 /// Takes a whole body of at most `most` bytes in.
 pub async fn collect(body: Incoming, most: usize, limits: &Limits) -> Result<Bytes, Refusal> {
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    collect_in(&ROOM, body, most, limits).await
+}
+
+async fn collect_in<B>(
+    room: &'static Semaphore,
+    body: B,
+    most: usize,
+    limits: &Limits,
+) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let size = body.size_hint();
+    let announced = usize::try_from(size.lower()).unwrap_or(usize::MAX);
     if announced > most {
         return Err(too_large(most as u64));
     }
+    let longest = if size.upper() == Some(size.lower()) { announced } else { most };
+    let room = enter(room, longest, limits).await?;
     match timeout(limits.body_wait, joined(Limited::new(body, most), announced)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(bytes)) => Ok(bytes.in_room(room)),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most as u64)),
         Ok(Err(error)) => {
             let why = format_args!("the body broke off: {error}");
@@ -99,22 +132,126 @@ pub async fn collect(body: Incoming, most: usize, limits: &Limits) -> Result<Byt
     }
 }
 
+/// Room for a body of at most `longest` bytes, before its first byte is read: a body that is being
+/// received then never waits for another one.
+async fn enter(
+    room: &'static Semaphore,
+    longest: usize,
+    limits: &Limits,
+) -> Result<Option<SemaphorePermit<'static>>, Refusal> {
+    if longest <= SMALL_BODY {
+        return Ok(None);
+    }
+    let bytes = u32::try_from(longest).unwrap_or(u32::MAX);
+    match timeout(limits.thread_wait, room.acquire_many(bytes)).await {
+        Ok(entered) => Ok(Some(entered.map_err(Refusal::internal)?)),
+        Err(_) => {
+            let why = "the bodies of other requests fill the memory for bodies; nothing was done";
+            Err(Refusal::busy(why).closing())
+        }
+    }
+}
+
+/// The bytes of a body, in one piece as they came or in a buffer.
+enum Joined {
+    Piece(Bytes),
+    Buffer(Vec<u8>),
+}
+
+impl Joined {
+    fn in_room(self, room: Option<SemaphorePermit<'static>>) -> Bytes {
+        match (self, room) {
+            (Self::Piece(bytes), _) => bytes,
+            (Self::Buffer(bytes), None) => bytes.into(),
+            (Self::Buffer(bytes), Some(room)) => Bytes::from_owner(Received { bytes, _room: room }),
+        }
+    }
+}
+
 /// All bytes of a body, of which `announced` are expected. Those that come in one piece are not
 /// copied.
 async fn joined<B: Body<Data = Bytes> + Unpin>(
     mut body: B,
     announced: usize,
-) -> Result<Bytes, B::Error> {
+) -> Result<Joined, B::Error> {
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(bytes) = frame?.into_data() else { continue };
         if all.is_empty() && bytes.len() >= announced && body.is_end_stream() {
-            return Ok(bytes);
+            return Ok(Joined::Piece(bytes));
         }
         if all.is_empty() {
             all.reserve_exact(announced);
         }
         all.extend_from_slice(&bytes);
     }
-    Ok(all.into())
+    Ok(Joined::Buffer(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll};
+    use std::time::Duration;
+
+    use http_body_util::Full;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    const LONG: usize = 100 << 10;
+
+    /// A body of unknown length that comes in two pieces, or stalls after the first.
+    struct Pieces {
+        left: u32,
+        stalls: bool,
+    }
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            match self.left {
+                0 => Poll::Ready(None),
+                1 if self.stalls => Poll::Pending,
+                _ => {
+                    self.left -= 1;
+                    Poll::Ready(Some(Ok(Frame::data(Bytes::from(vec![7; LONG / 2])))))
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn bodies_share_one_room_until_the_last_use_of_their_bytes() {
+        let limits = Limits { thread_wait: Duration::from_millis(1), ..Limits::default() };
+        let room: &'static Semaphore = Box::leak(Box::new(Semaphore::new(2 * LONG + LONG / 2)));
+        let whole = || collect_in(room, Pieces { left: 2, stalls: false }, LONG, &limits);
+        let first = whole().await.unwrap();
+        assert_eq!(first.len(), LONG);
+        let stalled = Pieces { left: 2, stalls: true };
+        let mut stalled = Box::pin(collect_in(room, stalled, LONG, &limits));
+        assert!(timeout(Duration::ZERO, pin!(&mut stalled)).await.is_err());
+        assert_eq!(room.available_permits(), LONG / 2);
+
+        let refusal = whole().await.unwrap_err();
+        assert_eq!((refusal.status, refusal.close), (StatusCode::SERVICE_UNAVAILABLE, true));
+        let small = Full::new(Bytes::from(vec![1; SMALL_BODY]));
+        assert!(collect_in(room, small, LONG, &limits).await.is_ok(), "a short one needs no room");
+        let longer = Full::new(Bytes::from(vec![1; SMALL_BODY + 1]));
+        assert!(collect_in(room, longer, LONG, &limits).await.is_err());
+
+        let part = first.slice(..1);
+        drop(first);
+        assert!(whole().await.is_err(), "a part of the bytes is still used");
+        drop(part);
+        assert!(whole().await.is_ok());
+        drop(stalled);
+        assert_eq!(room.available_permits(), 2 * LONG + LONG / 2);
+    }
 }

@@ -6,7 +6,7 @@ const FILE_LINES_MAX: usize = 600;
 const LINE_COLUMNS_MAX: usize = 100;
 
 /// The files of `src/` that may say `unsafe`: ioctls, and a thread with descriptors of its own.
-const UNSAFE_FILES: [&str; 2] = ["src/client.rs", "src/file/mount/aside.rs"];
+const UNSAFE_FILES: [&str; 3] = ["src/client.rs", "src/file/mount/aside.rs", "src/main.rs"];
 
 /// Put together here, so that this file does not break its own rule.
 const BANNED_WORDS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
