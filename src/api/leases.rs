@@ -282,8 +282,12 @@ impl Session {
                 Err(error) => Err(error.into()),
             };
         }
-        let before = file_lease(&share, &path);
-        let was_leased = before.is_ok_and(|(_, lease)| lease.state() != LeaseState::Broken);
+        let before = file_lease(&share, &path).map(|(_, lease)| lease.state());
+        if matches!(before, Ok(LeaseState::Available)) {
+            // Asking the service would enter a refusal in the journal.
+            return none;
+        }
+        let was_leased = before.is_ok_and(|state| state != LeaseState::Broken);
         match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
         {
             Ok(_) => Ok(LeaseBroken { was_leased, seconds: 0 }),

@@ -29,8 +29,8 @@ use crate::table::rules::{EntityKey, TableDenial, TableName};
 use crate::table::service::TableError;
 
 /// The forms of an address of an object.
-pub const OBJECT_FORM: &str = "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER/NAME, \
-                               queue:NAME[/ID] or table:TABLE/PARTITION/ROW";
+pub const OBJECT_FORM: &str = "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER[/NAME], \
+                               queue:NAME[/ID] or table:TABLE[/PARTITION[/ROW]]";
 
 /// The most changes that `why` tells of.
 const CHANGES_MAX: usize = 5;
@@ -103,10 +103,12 @@ impl Session {
             ObjectAddress::Entity { table, partition, row } => {
                 self.why_entity(table, &EntityKey::new(partition, row))?
             }
-            _ => Err(format!(
-                "{address}: expected blob:CONTAINER[/NAME], queue:NAME[/ID], \
-                 table:TABLE/PARTITION/ROW or file:SHARE/PATH"
-            ))?,
+            ObjectAddress::Table(table) | ObjectAddress::Partition { table, .. } => {
+                self.why_table(table, &address)?
+            }
+            ObjectAddress::Service(_) | ObjectAddress::File { .. } => {
+                Err(format!("{address}: expected {OBJECT_FORM}"))?
+            }
         };
         let surplus = told.changes.len().saturating_sub(CHANGES_MAX);
         told.changes.drain(..surplus);
@@ -258,6 +260,19 @@ impl Session {
         })
     }
 
+    /// A table, or the entities of one partition. No rule holds either: their changes are told.
+    fn why_table(&self, name: &str, address: &ObjectAddress) -> Result<ObjectState, ApiFailure> {
+        let service = self.account.table()?;
+        let found = service.changes(|change| address.holds(&change.object));
+        let changes = self.change_rows(found.iter().rev());
+        let name = TableName::parse(name).map_err(TableError::from)?;
+        match service.table(&name) {
+            Ok(_) => Ok(ObjectState { changes, ..ObjectState::default() }),
+            Err(TableError::Denied(denial)) => Err(absent(&denial, &changes)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn why_entity(&self, name: &str, key: &EntityKey) -> Result<ObjectState, ApiFailure> {
         let denied = |error: TableDenial| ApiFailure::from(TableError::from(error));
         let name = TableName::parse(name).map_err(denied)?;
@@ -324,8 +339,7 @@ impl Session {
 
 /// The address that a request names.
 pub(super) fn address(text: &str) -> Result<ObjectAddress, String> {
-    let form = "blob:CONTAINER/NAME, queue:NAME[/ID], table:TABLE/PARTITION/ROW or file:SHARE/PATH";
-    ObjectAddress::read(text).ok_or_else(|| format!("{text}: expected {form}"))
+    ObjectAddress::read(text).ok_or_else(|| format!("{text}: expected {OBJECT_FORM}"))
 }
 
 fn facts<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {

@@ -1,4 +1,4 @@
-//! `latchfs doctor`: checks this machine's requirements, and says what to do. No server is asked.
+//! `latchfs doctor`: checks this machine's requirements, and says what to do.
 //!
 //! Decides which requirements are essential: those of mounts and of the data directory. A lack of
 //! another one costs speed or an option, and is a warning.
@@ -17,8 +17,10 @@ use rustix::fs::XattrFlags;
 use serde::Serialize;
 
 use super::EXIT_DIFFERENT;
+use super::locate;
 use super::out::{Output, Paint};
-use super::serve::DATA_DIR;
+use super::serve::{DATA_DIR, RunningServer, running};
+use crate::api::{GetStatus, ServerStatus};
 use crate::file::mount::{is_bounded_root, may_administer};
 use crate::rules::service::ServiceKind;
 
@@ -35,7 +37,7 @@ const OVERLAYFS: rustix::fs::FsWord = 0x794c_7630;
 ///
 /// Each check is ok, warn (it costs speed or an option) or fail (a mount or the data cannot do
 /// without). Exits 1 if a check fails. The services over HTTP need no mount: --no-mount leaves out
-/// the checks of mounts. No server is asked.
+/// the checks of mounts. No server is needed; one that runs is named where it has a port.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs doctor --data /srv/latchfs")]
 pub struct Doctor {
@@ -285,22 +287,42 @@ fn descriptors() -> DoctorCheck {
 /// The well-known ports, which a server takes unless it is told otherwise.
 fn ports() -> DoctorCheck {
     const WHAT: &str = "ports";
-    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     let ports = ServiceKind::ALL.map(ServiceKind::port);
-    let list =
-        |ports: Vec<&u16>| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let taken: Vec<_> = ports.iter().filter(|port| !free(port)).collect();
+    let taken: Vec<_> = ports.iter().copied().filter(|port| !is_free(port)).collect();
     if taken.is_empty() {
-        return DoctorCheck::ok(
-            WHAT,
-            format!("{} are free on 127.0.0.1", list(ports.iter().collect())),
-        );
+        return DoctorCheck::ok(WHAT, format!("{} are free on 127.0.0.1", list(&ports)));
     }
+    let status = |server: RunningServer| locate::ask(&server.control, &GetStatus {}).ok();
+    let servers: Vec<_> = running().into_iter().filter_map(status).collect();
     DoctorCheck::warn(
         WHAT,
-        format!("in use on 127.0.0.1: {}", list(taken)),
+        format!("in use on 127.0.0.1: {}", users(taken, &servers)),
         "`latchfs status` shows a latchfs that runs; take any free ports with --file 0",
     )
+}
+
+fn list(ports: &[u16]) -> String {
+    ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Who has these ports: the servers of this user by name, all others together.
+fn users(mut taken: Vec<u16>, servers: &[ServerStatus]) -> String {
+    let mut users = Vec::new();
+    for ServerStatus { pid, data, endpoints, .. } in servers {
+        let has = |port: &u16| {
+            let end = format!(":{port}");
+            endpoints.values().filter_map(|url| url.split('/').nth(2)).any(|at| at.ends_with(&end))
+        };
+        let own: Vec<_> = taken.extract_if(.., |port| has(port)).collect();
+        if !own.is_empty() {
+            users.push(format!("{} by latchfs (pid {pid}, {data})", list(&own)));
+        }
+    }
+    if !taken.is_empty() {
+        users.push(format!("{} by another program", list(&taken)));
+    }
+    users.join("; ")
 }
 
 #[cfg(test)]
@@ -322,6 +344,22 @@ mod tests {
         assert_ne!(check.verdict, CheckVerdict::Fail, "{check:?}");
         assert!(check.finding.contains(folder.path().to_str().unwrap()), "{check:?}");
         assert!(!folder.path().join("a").exists());
+    }
+
+    #[test]
+    fn a_port_that_a_latchfs_has_is_told_with_its_server() {
+        let server = |pid: u32, port: u16| -> ServerStatus {
+            let endpoints = serde_json::json!({ "blob": format!("http://127.0.0.1:{port}/a") });
+            let status = serde_json::json!({
+                "version": "", "pid": pid, "accounts": [], "shares": [], "mounts": [],
+                "data": "/srv/data", "endpoints": endpoints,
+            });
+            serde_json::from_value(status).unwrap()
+        };
+        let by = "10000 by latchfs (pid 7, /srv/data)";
+        assert_eq!(users(vec![10_000], &[server(7, 10_000)]), by);
+        let both = users(vec![10_000, 10_004], &[server(8, 40_000), server(7, 10_000)]);
+        assert_eq!(both, format!("{by}; 10004 by another program"));
     }
 
     #[test]

@@ -10,8 +10,9 @@ use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::locate::{AccountNames, LocatedFile, Where, object};
-use super::out::{Paint, printable};
+use super::out::{Paint, printable_cell};
 use super::table;
+use super::time::time_of_day;
 use crate::api::{ClientError, GetLog, WAIT_MAX};
 use crate::journal::json::{EventPage, EventRow};
 use crate::rules::service::ServiceKind;
@@ -26,10 +27,11 @@ Example:
 
 /// Show who was refused, and why
 ///
-/// Refusals, forced closes and deletions, oldest first; with `latchfs serve --events=all` also
-/// every grant and close. A table on a terminal, otherwise a line for each with tabs between:
-/// number, time, event, path, who, what. The log is bounded: what it no longer holds is counted,
-/// on standard error, or as {"lost":N}.
+/// Of every service, oldest first: each request that was answered with an error (a status of 400 or
+/// more), each refused call on a mount, each forced close and each deletion of a file; with
+/// `latchfs serve --events=all` also every grant and close. A table on a terminal, otherwise a line
+/// for each with tabs between: number, time, event, path, who, what. The log is bounded: what it no
+/// longer holds is counted, on standard error, or as {"lost":N}.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct EventsCommand {
@@ -112,8 +114,15 @@ impl EventsCommand {
         } else if page.lost > 0 {
             eprintln!("latchfs: {} events were lost: they came faster than shown", page.lost);
         }
-        let rows: Vec<_> = page.events.iter().map(|event| row(event, accounts)).collect();
-        if self.follow && io::stdout().is_terminal() {
+        let is_terminal = io::stdout().is_terminal();
+        let row = |event| {
+            let [seq, time, rest @ ..] = row(event, accounts);
+            let time = if is_terminal { time_of_day(&time) } else { time };
+            let [event, path, who, what] = rest;
+            [seq, time, event, path, who, what]
+        };
+        let rows: Vec<_> = page.events.iter().map(row).collect();
+        if self.follow && is_terminal {
             // The widths of what is to come are not known.
             let paint = Paint::of(&io::stdout());
             let width = table::terminal_width();
@@ -201,10 +210,10 @@ fn colour_of(kind: &str) -> Option<u8> {
 }
 
 fn line(row: &[String; 6], colour: Option<u8>, width: Option<usize>) -> String {
-    let [_, time, event, path, who, what] = row.each_ref().map(|cell| printable(cell));
+    let [_, time, event, path, who, what] = row.each_ref().map(|cell| printable_cell(cell));
     let event = format!("{event:14}");
     let event = colour.map_or(event.clone(), |colour| format!("\x1b[{colour}m{event}\x1b[0m"));
-    table::fitted(&format!("{time}  {event}  {path}  {who}"), &what, width) + "\n"
+    table::fitted(&[time, event.into(), path, who, what], width) + "\n"
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::locate::{self, Socket};
-use super::out::Output;
+use super::out::{Output, printable};
 use super::{AGENT, EXIT_DIFFERENT};
 use crate::api::GetStatus;
 use crate::http::client::HttpClient;
@@ -53,7 +53,9 @@ impl Health {
         let address = asked_at(address);
         let (healthy, says) =
             ask(address).with_context(|| format!("no answer from the admin address {address}"))?;
-        self.output.show(&json!({ "healthy": healthy, "says": says }), || format!("{says}\n"))?;
+        self.output.show(&json!({ "healthy": healthy, "says": says }), || {
+            format!("{}\n", printable(&says))
+        })?;
         Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::EXIT_DIFFERENT;
 use super::locate::{AccountOf, refused};
 use super::out::{Output, printable};
+use super::time::time_of_day;
 use crate::api::{self, ChangeRow, Explanation, GetHistory, GetWhy, ObjectAddress, ObjectState};
 
 const EXAMPLE: &str = "\
@@ -60,14 +61,11 @@ impl History {
 /// A change as it fits on a terminal: the time of day, the beginning of the request's ID, and what
 /// the client calls itself first.
 fn short_row(change: &ChangeRow) -> [String; 7] {
-    const TIME_OF_DAY: std::ops::Range<usize> =
-        "2026-01-02T".len().."2026-01-02T03:04:05.000".len();
     const ID_LETTERS: usize = 8;
     let [time, object, operation, id, agent, address, etag] = row(change);
-    let time = time.get(TIME_OF_DAY).map_or(time.clone(), str::to_owned);
     let id = id.chars().take(ID_LETTERS).collect();
     let agent = agent.split(' ').next().unwrap_or_default().to_owned();
-    [time, object, operation, id, agent, address, etag]
+    [time_of_day(&time), object, operation, id, agent, address, etag]
 }
 
 fn row(change: &ChangeRow) -> [String; 7] {
@@ -105,7 +103,9 @@ fn words(told: &ObjectState) -> String {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         format!("{} {value}", name.replace('_', " "))
     };
-    lines.push(format!("  {}", told.facts.iter().map(fact).collect::<Vec<_>>().join(", ")));
+    if !told.facts.is_empty() {
+        lines.push(format!("  {}", told.facts.iter().map(fact).collect::<Vec<_>>().join(", ")));
+    }
     lines.extend(told.changes.iter().map(|change| {
         let is_below = change.object.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
         let prefix = if is_below { format!("{}: ", change.object) } else { String::new() };

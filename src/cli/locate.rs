@@ -434,7 +434,7 @@ pub fn answered<T: Serialize>(
 ) -> Result<ExitCode> {
     match asked {
         Ok(answer) => {
-            output.show(&answer, || words(&answer))?;
+            output.show(&answer, || out::printable(&words(&answer)).into_owned())?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => refused(name, error),

@@ -13,8 +13,8 @@ use super::{EXIT_DIFFERENT, history};
 use crate::api::{self, Explanation, FileExplanation, GetWhy, HandleRow, HoldRow};
 use crate::journal::json::EventRow;
 
-const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
-                      queue:NAME[/ID] or table:TABLE/PARTITION/ROW";
+const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER[/NAME], \
+                      queue:NAME[/ID] or table:TABLE[/PARTITION[/ROW]]";
 
 /// Cancel the pending deletion of a file
 ///

@@ -114,7 +114,8 @@ Example:
   cat latchfs-mnt/a.txt          # Device or resource busy
   latchfs why latchfs-mnt/a.txt  # who holds it
 Exit status: 0 done, 1 the answer is no, 2 failed, 3 closed by force, 16 somebody else holds it.
-Without a command, latchfs runs `serve`. Most options can also be set by a variable, as shown.";
+Without a command, latchfs runs `serve`. Most options can also be set by a variable, such as
+LATCHFS_DATA for --data: docs/configuration.md has them all. -V, --version: print the version.";
 
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one, and it is read once")]
@@ -122,33 +123,33 @@ enum Command {
     Serve(serve::Serve),
     Mount(mount::MountDirectory),
     Unmount(server::Unmount),
-    Status(server::StatusCommand),
     Stop(server::StopCommand),
     Health(health::Health),
-    Hold(hold::HoldCommand),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Status(server::StatusCommand),
     Handles(handles::Handles),
-    CloseHandle(handles::CloseHandle),
-    Undelete(marks::Undelete),
     Why(marks::WhyCommand),
     History(history::History),
     Events(events::EventsCommand),
+    Hold(hold::HoldCommand),
+    Run(run::RunCommand),
+    CloseHandle(handles::CloseHandle),
+    Lease(lease::LeaseCommand),
+    Undelete(marks::Undelete),
     Ls(storage::Ls),
     Mk(storage::Mk),
     Put(storage::Put),
     Get(storage::Get),
     Rm(storage::Rm),
-    Run(run::RunCommand),
+    Shares(shares::Shares),
+    Snapshot(snapshot::Snapshot),
+    ConnectionString(connection::ConnectionString),
+    Sas(sas::Sas),
     Clock(clock::ClockCommand),
     Gate(gate::GateCommand),
     Fault(fault::FaultCommand),
     State(state::StateCommand),
-    Shares(shares::Shares),
-    Lease(lease::LeaseCommand),
-    Snapshot(snapshot::Snapshot),
-    ConnectionString(connection::ConnectionString),
-    Sas(sas::Sas),
-    Doctor(doctor::Doctor),
-    Completions(completions::Completions),
 }
 
 impl Command {

@@ -91,17 +91,52 @@ pub fn complain_of(message: &str, code: &str) {
     complain(message, None);
 }
 
-/// The text without control characters: names of files and programs are others' choice, and a
-/// terminal would obey them.
+/// The text without control and format characters: names of files and programs are chosen by
+/// others, and a terminal would obey them, or show their letters in another order.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let unsafe_here = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
-    if !text.contains(unsafe_here) {
+    escaped(text, |letter| is_unsafe(letter) && letter != '\n' && letter != '\t')
+}
+
+/// As [`printable`], on one line and in one cell: line ends and tabs are escaped too.
+pub fn printable_cell(text: &str) -> Cow<'_, str> {
+    escaped(text, is_unsafe)
+}
+
+fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unsafe) {
         return Cow::Borrowed(text);
     }
     let escape = |letter: char| {
-        if unsafe_here(letter) { letter.escape_default().to_string() } else { letter.to_string() }
+        if is_unsafe(letter) { letter.escape_default().to_string() } else { letter.to_string() }
     };
     Cow::Owned(text.chars().map(escape).collect())
+}
+
+/// Control characters, and the Unicode categories Cf (format), Zl and Zp.
+fn is_unsafe(letter: char) -> bool {
+    let is_format = matches!(
+        letter,
+        '\u{ad}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0001}'..='\u{e007f}'
+    );
+    letter.is_control() || is_format
 }
 
 /// Writes to standard output.
@@ -182,6 +217,19 @@ mod tests {
     fn control_characters_of_others_do_not_reach_the_terminal() {
         assert_eq!(printable("a\x1b[2Jb\u{9b}c\r"), "a\\u{1b}[2Jb\\u{9b}c\\r");
         assert_eq!(printable("tab\tand\nline"), "tab\tand\nline");
+        assert_eq!(printable_cell("tab\tand\nline"), "tab\\tand\\nline");
+    }
+
+    #[test]
+    fn format_characters_of_others_are_escaped_and_letters_are_not() {
+        for (name, shown) in [
+            ("invoice\u{202e}fdp.exe", "invoice\\u{202e}fdp.exe"),
+            ("a\u{200b}b\u{2066}c\u{feff}\u{ad}", "a\\u{200b}b\\u{2066}c\\u{feff}\\u{ad}"),
+            ("a\u{2028}b\u{e0041}", "a\\u{2028}b\\u{e0041}"),
+            ("Größe\u{301} 数据 👍", "Größe\u{301} 数据 👍"),
+        ] {
+            assert_eq!((&*printable(name), &*printable_cell(name)), (shown, shown));
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tests the help of every command, and writes `docs/command-line.md` from it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
@@ -38,6 +39,17 @@ const ARGUMENT_ONLY: [(&str, &str); 9] = [
 /// Commands that print JSON whatever is asked for, or what is not theirs.
 const WITHOUT_JSON: [&str; 2] = ["latchfs run", "latchfs completions"];
 
+/// Variables that are no option's: for tests, benchmarks and packages, and the old names of two.
+const OTHER_VARIABLES: [&str; 7] = [
+    "LATCHFS_BINARY",
+    "LATCHFS_BLESS",
+    "LATCHFS_FILES",
+    "LATCHFS_FULL",
+    "LATCHFS_LISTEN",
+    "LATCHFS_REQUIRE",
+    "LATCHFS_TEST_SEED",
+];
+
 const PAGE: &str = "docs/command-line.md";
 
 const HEAD: &str = "\
@@ -49,7 +61,8 @@ const HEAD: &str = "\
 For people who look up a command: the help of each, as `latchfs COMMAND --help` prints it. Answers
 are tables on a terminal and tab-separated lines off it; `--json` gives one line of JSON, whose
 fields are [listed with the API](api.md#json-of-commands). Nothing is coloured off a terminal, nor
-with `NO_COLOR` set. Messages go to standard error, a line each.
+with `NO_COLOR` set. Messages go to standard error, a line each. Variables that set options are on
+[the page on configuration](configuration.md).
 
 Commands other than `serve` and `mount` ask a running server over its control socket, which only its
 owner and root may use. A command finds the server by its PATH, if that is on a mount; else by the
@@ -101,6 +114,30 @@ fn page() -> String {
         write!(page, "\n## {}\n\n```text\n{text}\n```\n", words.join(" ")).unwrap();
     }
     page
+}
+
+#[test]
+fn the_page_on_configuration_has_every_variable_and_no_other() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+    let page = fs::read_to_string(path).unwrap();
+    let words = page.split(|letter: char| !letter.is_ascii_uppercase() && letter != '_');
+    let ours = words.filter(|word| word.starts_with("LATCHFS_") && word.len() > 8);
+    let listed: BTreeSet<_> = ours.filter(|word| !OTHER_VARIABLES.contains(word)).collect();
+    let commands = commands();
+    let options = commands.iter().flat_map(|(_, command)| command.get_arguments());
+    let known: BTreeSet<_> = options.filter_map(|option| option.get_env()?.to_str()).collect();
+    let missing: Vec<_> = known.difference(&listed).collect();
+    assert!(missing.is_empty(), "not on the page: {missing:?}");
+    let wrong: Vec<_> = listed.difference(&known).collect();
+    assert!(wrong.is_empty(), "on the page, and no variable: {wrong:?}");
+}
+
+#[test]
+fn every_command_is_in_one_group_of_the_help() {
+    let program = Cli::command();
+    let names: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
+    let grouped: Vec<_> = help::GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    assert_eq!(grouped, names, "in the order of the commands");
 }
 
 #[test]

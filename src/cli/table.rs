@@ -1,15 +1,15 @@
 //! Rows for people: columns under bold headings on a terminal, tab-separated lines off it.
 //!
-//! Decides how a row fits the terminal: a last cell that is too long for its line goes on below it.
+//! Decides how a row fits the terminal: cells that do not fit their line go on below it.
 
 use std::io::{self, IsTerminal};
 
-use super::out::{Paint, printable};
+use super::out::{Paint, printable_cell};
 
 /// The rows, as standard output wants them.
 pub fn text<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
     let out = io::stdout();
-    let safe = |row: &[String; N]| row.each_ref().map(|cell| printable(cell).into_owned());
+    let safe = |row: &[String; N]| row.each_ref().map(|cell| printable_cell(cell).into_owned());
     let rows: Vec<_> = rows.iter().map(safe).collect();
     if out.is_terminal() {
         columns(headings, &rows, Paint::of(&out), terminal_width())
@@ -24,28 +24,40 @@ pub fn terminal_width() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
-/// The first cells of a row and its last one: on one line if they fit, else the last one below, in
-/// lines of words that fit.
-pub fn fitted(first: &str, last: &str, width: Option<usize>) -> String {
+/// The cells of a row on one line if they fit, else on several: a cell that does not fit its line
+/// begins another one, and is broken between words. A word is not broken: it may have to be typed.
+pub fn fitted<T: AsRef<str>>(cells: &[T], width: Option<usize>) -> String {
     const INDENT: &str = "    ";
-    let line = format!("{first}  {last}");
-    let Some(width) = width.filter(|width| last.contains(' ') && letters(&line) > *width) else {
-        return line.trim_end().to_owned();
-    };
-    let mut text = first.trim_end().to_owned();
-    let mut room = 0;
-    for word in last.split(' ') {
-        if letters(word) >= room {
-            text += "\n";
-            text += INDENT;
-            room = width.saturating_sub(INDENT.len());
-        } else {
-            text.push(' ');
-            room -= 1;
+    const GAP: &str = "  ";
+    let width = width.unwrap_or(usize::MAX);
+    let mut text = String::new();
+    let mut used = 0;
+    for cell in cells.iter().map(AsRef::as_ref) {
+        let wanted = letters(cell.trim_end());
+        if used == 0 || used + GAP.len() + wanted <= width {
+            let gap = if used == 0 { "" } else { GAP };
+            text += gap;
+            text += cell;
+            used += gap.len() + letters(cell);
+            continue;
         }
-        text += word;
-        room = room.saturating_sub(letters(word));
+        used = usize::MAX;
+        for word in cell.trim_end().split(' ') {
+            let length = letters(word);
+            if used.saturating_add(1 + length) > width {
+                text.truncate(text.trim_end().len());
+                text += "\n";
+                text += INDENT;
+                used = INDENT.len();
+            } else {
+                text.push(' ');
+                used += 1;
+            }
+            text += word;
+            used += length;
+        }
     }
+    text.truncate(text.trim_end().len());
     text
 }
 
@@ -74,23 +86,37 @@ fn columns<const N: usize>(
     paint: Paint,
     width: Option<usize>,
 ) -> String {
-    let mut widths = headings.map(|heading| heading.chars().count());
+    let names = headings.map(|heading| heading.chars().count());
+    let mut widths = names;
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |cells: &[String; N], width: Option<usize>| {
+    // The last cell may go on below; it needs no column.
+    if let (Some(last), Some(name)) = (widths.last_mut(), names.last()) {
+        *last = *name;
+    }
+    if let Some(width) = width {
+        shrink(&mut widths, &names, width.saturating_sub(2 * N.saturating_sub(1)));
+    }
+    let line = |cells: &[String; N]| {
         let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        let first = padded.take(N.saturating_sub(1)).collect::<Vec<_>>().join("  ");
-        match cells.last() {
-            Some(last) if N > 1 => fitted(&first, last, width),
-            last => last.cloned().unwrap_or_default(),
-        }
+        fitted(&padded.collect::<Vec<_>>(), width)
     };
-    let head = paint.bold(&line(&headings.map(str::to_owned), None));
-    let body: String = rows.iter().map(|row| line(row, width) + "\n").collect();
+    let head = paint.bold(&line(&headings.map(str::to_owned)));
+    let body: String = rows.iter().map(|row| line(row) + "\n").collect();
     format!("{head}\n{body}")
+}
+
+/// Narrows the widest columns until all fit `room`, none below its heading. What is longer than its
+/// column moves what follows.
+fn shrink<const N: usize>(widths: &mut [usize; N], least: &[usize; N], room: usize) {
+    while widths.iter().sum::<usize>() > room {
+        let wide = widths.iter_mut().zip(least).filter(|(width, least)| **width > **least);
+        let Some((widest, least)) = wide.max_by_key(|(width, _)| **width) else { return };
+        *widest = (*widest).saturating_sub(1).max(*least);
+    }
 }
 
 #[cfg(test)]
@@ -116,9 +142,28 @@ mod tests {
         let expected = "SEQ  PATH  WHAT\n1    s:/a\n    open: the file is open and\n    \
                         not shared\n    [SharingViolation, EBUSY]\n";
         assert_eq!(shown(Some(30)), expected);
-        let coloured = fitted("\x1b[31mrefused\x1b[0m", "a b", Some(12));
+        let coloured = fitted(&["\x1b[31mrefused\x1b[0m", "a b"], Some(12));
         assert_eq!(coloured, "\x1b[31mrefused\x1b[0m  a b");
-        // A word that fits no line is not broken: it may have to be typed.
-        assert_eq!(fitted("x", "long-as-it-is b", Some(8)), "x\n    long-as-it-is\n    b");
+        assert_eq!(fitted(&["x", "long-as-it-is b"], Some(8)), "x\n    long-as-it-is\n    b");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_unless_one_word_is() {
+        let agent = "azsdk-python-storage-blob/12.28.0";
+        let row = |object: &str| {
+            let cells = ["03:04:05.123", object, "Put Blob", "5f0c1a22", agent, "127.0.0.1:4000"];
+            cells.map(str::to_owned)
+        };
+        let rows = [row("blob:docs/a"), row(&format!("blob:docs/{}", "long/".repeat(20)))];
+        let headings = ["TIME", "OBJECT", "OPERATION", "CLIENT REQUEST", "USER AGENT", "ADDRESS"];
+        for width in [40, 80, 120, 200] {
+            let shown = columns(headings, &rows, Paint::NONE, Some(width));
+            let words = shown.split_whitespace().map(letters).max().unwrap();
+            let widest = shown.lines().map(letters).max().unwrap();
+            assert!(widest <= width.max(words + 4), "{widest} at {width}:\n{shown}");
+            for cell in rows.iter().flatten() {
+                assert!(shown.contains(&**cell), "{cell} at {width}:\n{shown}");
+            }
+        }
     }
 }

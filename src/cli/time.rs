@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Durations as people write them, and times as they fit a table.
 
 use std::time::Duration;
 
@@ -30,6 +30,12 @@ pub fn short(seconds: u64) -> String {
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
     }
+}
+
+/// The time of day of a time in ISO 8601, to the millisecond, for a table.
+pub fn time_of_day(time: &str) -> String {
+    const PLACE: std::ops::Range<usize> = "2026-01-02T".len().."2026-01-02T03:04:05.000".len();
+    time.get(PLACE).unwrap_or(time).to_owned()
 }
 
 #[cfg(test)]

@@ -189,18 +189,26 @@ fn why_and_history_of_an_entity_name_its_writers() {
     let gone = folder.ask(&["why", "table:rows/p/none"]);
     assert_eq!(gone.status.code(), Some(2));
     assert_eq!(folder.ask(&["why", "table:none/p/r"]).status.code(), Some(2));
+    // A table, and a partition: nothing holds them, and their changes are known.
+    for object in ["table:rows", "table:rows/p"] {
+        let why = json(&folder.ask(&["why", object, "--json"]));
+        assert_eq!(why["object"], object);
+        let changes = why["changes"].as_array().unwrap();
+        assert!(changes.iter().any(|change| change["object"] == "table:Rows/p/r"), "{why}");
+    }
+    assert_eq!(folder.ask(&["why", "table:none"]).status.code(), Some(2));
 }
 
 #[test]
 fn an_address_that_cannot_be_meant_is_refused_with_the_form() {
     let (folder, _server) = serve();
-    for object in ["table:rows", "queue:", "blob:"] {
+    for object in ["table:", "queue:", "blob:"] {
         let why = folder.ask(&["why", object]);
         assert_eq!(why.status.code(), Some(2), "{object}");
-        assert!(error_text(&why).contains("expected blob:CONTAINER"), "{}", error_text(&why));
+        assert!(error_text(&why).contains("blob:CONTAINER[/NAME]"), "{}", error_text(&why));
     }
     let files = folder.ask(&["history", "file:docs/a"]);
     assert!(error_text(&files).contains("latchfs events"), "{}", error_text(&files));
     let nothing = folder.ask(&["history", "docs"]);
-    assert!(error_text(&nothing).contains("expected blob:"), "{}", error_text(&nothing));
+    assert!(error_text(&nothing).contains("blob:CONTAINER"), "{}", error_text(&nothing));
 }

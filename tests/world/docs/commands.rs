@@ -1,9 +1,9 @@
 //! Every command of ours that a page names is one of the program's, with the options it is named
-//! with; so is every option that is named alone, and every variable.
+//! with; so is every option that is named alone.
 //!
 //! What the program has is read from its own help.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use crate::common::pages::page;
@@ -12,16 +12,6 @@ use crate::docs::blocks::{Block, all_pages, blocks_of};
 
 /// Options of other programs that pages name without the program.
 const OTHERS: [&str; 4] = ["--device", "--env", "--no-default-features", "--security-opt"];
-
-/// Variables that are no option's: for tests and benchmarks, and the old names of two.
-const OTHER_VARIABLES: [&str; 6] = [
-    "LATCHFS_BLESS",
-    "LATCHFS_FILES",
-    "LATCHFS_FULL",
-    "LATCHFS_LISTEN",
-    "LATCHFS_REQUIRE",
-    "LATCHFS_TEST_SEED",
-];
 
 /// The help of every command, by its words: `latchfs`, `latchfs shares`, `latchfs shares list`.
 struct Helps(BTreeMap<String, String>);
@@ -70,17 +60,15 @@ impl Helps {
         let missing = options.find(|option| !names(help, option.split('=').next().unwrap()))?;
         Some(format!("'{name}' has no option '{missing}'"))
     }
-
-    /// Every variable that stands for an option.
-    fn variables(&self) -> BTreeSet<String> {
-        self.0.values().flat_map(|help| variables(help)).collect()
-    }
 }
 
 /// The commands that a help lists.
 fn subcommands(help: &str) -> Vec<&str> {
-    let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
-    list.lines().map_while(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect()
+    // The program has its commands in groups.
+    let list = help.split_once("\nCommands:\n").or_else(|| help.split_once("\nRun:\n"));
+    let Some((_, list)) = list else { return Vec::new() };
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect()
 }
 
 /// True if the help names the option, and not only a longer one.
@@ -88,12 +76,6 @@ fn names(help: &str, option: &str) -> bool {
     let part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     help.match_indices(option)
         .any(|(at, _)| !help[..at].ends_with(part) && !help[at + option.len()..].starts_with(part))
-}
-
-fn variables(text: &str) -> Vec<String> {
-    let words = text.split(|letter: char| !letter.is_ascii_uppercase() && letter != '_');
-    let ours = words.filter(|word| word.starts_with("LATCHFS_") && word.len() > 8);
-    ours.map(str::to_owned).collect()
 }
 
 /// The commands of ours in a line of shell.
@@ -180,23 +162,6 @@ fn every_option_that_a_page_names_alone_is_somebody_s() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-}
-
-#[test]
-fn the_page_on_configuration_has_every_variable_and_no_other() {
-    let page = page("docs/configuration.md");
-    let listed: BTreeSet<_> = variables(&page).into_iter().collect();
-    let mut known = helps_and_others();
-    known.retain(|variable| !OTHER_VARIABLES.contains(&variable.as_str()));
-    let missing: Vec<_> = known.difference(&listed).collect();
-    assert!(missing.is_empty(), "not on the page: {missing:?}");
-    let wrong: Vec<_> = listed.difference(&helps_and_others()).cloned().collect();
-    assert!(wrong.is_empty(), "on the page, and no variable: {wrong:?}");
-}
-
-fn helps_and_others() -> BTreeSet<String> {
-    let others = OTHER_VARIABLES.map(str::to_owned);
-    Helps::read().variables().into_iter().chain(others).collect()
 }
 
 #[test]

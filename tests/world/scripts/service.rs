@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::{err, help, path};
 use crate::common::need;
+use crate::common::pages::page;
 use crate::common::served::LATCHFS;
 
 const PLACE: &str = "/usr/local/bin/latchfs";
@@ -20,7 +21,7 @@ fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_flag_and_variable_of_the_unit_is_one_that_serve_has() {
-    let (unit, help) = (unit(), help("serve"));
+    let (unit, help, page) = (unit(), help("serve"), page("docs/configuration.md"));
     assert_eq!(values(&unit, "Type"), ["notify"]);
     let start = values(&unit, "ExecStart");
     let words: Vec<_> = start[0].split(' ').collect();
@@ -32,8 +33,8 @@ fn every_flag_and_variable_of_the_unit_is_one_that_serve_has() {
     assert!(!variables.is_empty());
     for variable in variables {
         let name = variable.split('=').next().unwrap();
-        let named = [format!("[env: {name}="), format!("[env: {name}]")];
-        assert!(named.iter().any(|named| help.contains(named)), "{name} is not in\n{help}");
+        let known = page.lines().any(|line| line.starts_with(&format!("| `{name}` ")));
+        assert!(known, "{name} is not in the page on configuration");
     }
 }
 
