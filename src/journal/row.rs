@@ -17,6 +17,10 @@ use crate::rules::{Access, Cause, FileId, HandleId, Owner, ShareMode, Timestamp,
 /// credentials for it.
 pub const TEXT_MAX: usize = 1_024;
 
+/// The longest name of an object that a refused request leaves in its row, in bytes: longer than
+/// the names that a service permits.
+const NAME_MAX: usize = 8_192;
+
 /// One row of the journal.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -37,7 +41,7 @@ pub struct Row {
 pub enum Event {
     /// Something happened to an open or a name of the File service.
     File(FileEvent),
-    /// A request to the Blob, Queue or Table service was refused because of another client.
+    /// A request to the Blob, Queue or Table service was refused.
     Refused(RefusedRequest),
     /// An object of the Blob, Queue or Table service was changed. Histories read it; it is no
     /// event, and has no number of its own.
@@ -62,6 +66,26 @@ pub enum Event {
 }
 
 impl Event {
+    /// The row of a refused request. A refusal by the File service names share and path, as those
+    /// on the mount do.
+    pub fn refused(mut request: RefusedRequest) -> Self {
+        cut(&mut request.object, NAME_MAX);
+        cut(&mut request.cause.message, TEXT_MAX);
+        if request.service != ServiceKind::File {
+            return Self::Refused(request);
+        }
+        let RefusedRequest { object, who, operation, cause, .. } = request;
+        let (share, path) = object.split_once('/').unwrap_or((&object, ""));
+        let what = Happening::Refused { operation, cause: Box::new(cause) };
+        Self::File(FileEvent {
+            share: share.into(),
+            path: format!("/{path}"),
+            file: None,
+            who,
+            what,
+        })
+    }
+
     /// True for rows that are kept longer: refusals, forced closes, deletions, changes of
     /// objects, and what tests change. The others come with every request and every open.
     pub const fn is_lasting(&self) -> bool {
@@ -94,7 +118,7 @@ impl Event {
 
     /// The event as it is kept: with texts of at most [`TEXT_MAX`] bytes, and with the program of a
     /// process that was refused, closed a handle by force or deleted a share, since the process
-    /// may have ended when somebody reads the journal. Names of objects have bounds of their own.
+    /// may have ended when somebody reads the journal.
     /// The programs of opens, ordinary closes and deletions of files are not looked up: they are
     /// too many.
     pub(super) fn kept(mut self) -> Self {
@@ -107,25 +131,25 @@ impl Event {
             }
             Self::Refused(refused) => refused.who = resolved(&refused.who),
             Self::Request(answered) => {
-                cut(&mut answered.path);
+                cut(&mut answered.path, TEXT_MAX);
                 if let Some(refusal) = &mut answered.refusal {
-                    cut(&mut refusal.message);
+                    cut(&mut refusal.message, TEXT_MAX);
                 }
             }
             Self::Gated(at) | Self::Released(at) | Self::Abandoned(at) => {
-                cut(&mut at.visitor.path);
+                cut(&mut at.visitor.path, TEXT_MAX);
             }
-            Self::Fault { visitor, .. } => cut(&mut visitor.path),
+            Self::Fault { visitor, .. } => cut(&mut visitor.path, TEXT_MAX),
             Self::Written { .. } | Self::Changed(_) => {}
         }
         self
     }
 }
 
-/// Cuts a text off. The memory of the rest is given back.
-fn cut(text: &mut String) {
-    if text.len() > TEXT_MAX {
-        *text = text[..text.floor_char_boundary(TEXT_MAX - '…'.len_utf8())].to_owned() + "…";
+/// Cuts a text off at `max` bytes. The memory of the rest is given back.
+fn cut(text: &mut String, max: usize) {
+    if text.len() > max {
+        *text = text[..text.floor_char_boundary(max - '…'.len_utf8())].to_owned() + "…";
     }
 }
 
@@ -181,7 +205,7 @@ impl Happening {
     }
 }
 
-/// A request to the Blob, Queue or Table service that was refused because of another client.
+/// A request that was refused.
 #[derive(Clone, Debug)]
 pub struct RefusedRequest {
     pub service: ServiceKind,
@@ -271,13 +295,13 @@ mod tests {
     fn texts_that_a_request_chooses_are_cut_at_their_bound() {
         for (length, kept) in [(TEXT_MAX, TEXT_MAX), (TEXT_MAX + 1, TEXT_MAX), (60_000, TEXT_MAX)] {
             let mut text = "x".repeat(length);
-            cut(&mut text);
+            cut(&mut text, TEXT_MAX);
             assert_eq!((text.len(), text.capacity() <= 2 * kept), (kept, true), "{length}");
             assert_eq!(text.ends_with('…'), length > TEXT_MAX);
         }
         // Between characters.
         let mut text = "ä".repeat(TEXT_MAX);
-        cut(&mut text);
+        cut(&mut text, TEXT_MAX);
         assert!(text.len() <= TEXT_MAX && text.starts_with("ää") && text.ends_with("ä…"));
     }
 }

@@ -100,6 +100,8 @@ pub enum RefusalKind {
     /// The request makes no sense.
     Invalid,
     Denied,
+    /// The server could not, or a fault answered.
+    Failed,
     /// What another client holds: a later request may be granted.
     #[serde(untagged)]
     Held(Rule),
@@ -123,13 +125,26 @@ impl From<Conflict> for RefusalKind {
 }
 
 impl RefusalKind {
+    /// The kind of a refusal that names no rule, by its status and its code.
+    pub fn of_answer(status: u16, code: &str) -> Self {
+        match status {
+            401 | 403 => Self::Denied,
+            404 | 410 => Self::NotFound,
+            409 if code.ends_with("AlreadyExists") => Self::Exists,
+            409 => Self::Denied,
+            304 | 412 => Self::Condition,
+            500.. => Self::Failed,
+            _ => Self::Invalid,
+        }
+    }
+
     /// The name in metrics, if another client caused the refusal.
     pub const fn conflict(self) -> Option<&'static str> {
         match self {
             Self::Held(rule) => Some(rule.name()),
             Self::Condition => Some(Conflict::Condition.name()),
             Self::Receipt => Some(Conflict::Receipt.name()),
-            Self::NotFound | Self::Exists | Self::Invalid | Self::Denied => None,
+            Self::NotFound | Self::Exists | Self::Invalid | Self::Denied | Self::Failed => None,
         }
     }
 

@@ -61,8 +61,10 @@ impl BlobCall<'_> {
         let request_id = new_guid();
         let stamp = format!("RequestId:{request_id}\nTime:{}", iso(self.now));
         let names = self.site.options.error_names;
-        let reply = reply
-            .unwrap_or_else(|refusal| refusal.reply(SERVICE_TABLE.errors, names, false, &stamp));
+        let reply = reply.unwrap_or_else(|refusal| {
+            self.0.note_part(&refusal);
+            refusal.reply(SERVICE_TABLE.errors, names, false, &stamp)
+        });
         let mut headers = Vec::new();
         for (name, value) in &reply.headers {
             if let Ok(value) = value.to_str() {
@@ -90,6 +92,11 @@ impl BlobCall<'_> {
 
     async fn carry_out(&self, part: &BatchPart) -> Answer {
         let request = self.request_of(part)?;
+        let object = (SERVICE_TABLE.object)(&request);
+        self.carry_out_request(request).await.map_err(|refusal| refusal.about(object))
+    }
+
+    async fn carry_out_request(&self, request: Request) -> Answer {
         // A part without a version has that of the batch.
         if request.headers.contains_key(VERSION) {
             version::check(&SERVICE_TABLE, &request, self.site.options.any_version)?;
@@ -121,13 +128,11 @@ impl BlobCall<'_> {
             context: self.0.context,
             grant: &grant,
         };
-        let answer = if std::ptr::eq(operation, &raw const BLOB_DELETE) {
+        if std::ptr::eq(operation, &raw const BLOB_DELETE) {
             BlobCall(&call).delete_blob_now().await
         } else {
             BlobCall(&call).set_tier_now().await
-        };
-        call.note(&answer);
-        answer
+        }
     }
 
     /// Where a part goes. One without credentials has those of the batch, as far as they are in

@@ -35,8 +35,7 @@ pub static SERVICE_TABLE: Service = Service {
     errors: ErrorFormat::Xml,
     signatures: &FILE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
-    // The engine notes the refusals of files.
-    object: |_| String::new(),
+    object: |request| SERVICE_TABLE.named_path(&request.address),
     policy,
     anonymous: |_, _, _| false,
     answered,
@@ -71,7 +70,8 @@ fn answered(call: &Call<'_>, answer: Answer) -> Answer {
     };
     let looks = matches!(call.method, Method::GET | Method::HEAD);
     if looks && refusal.code == Code::Is("ResourceTypeMismatch") {
-        return Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""));
+        let missing = Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", "");
+        return Err(Refusal { denied: refusal.denied, ..missing });
     }
     if let Some(Denied::By(rule)) = refusal.denied.as_deref()
         && let Some(denial) = rule.downcast_ref()

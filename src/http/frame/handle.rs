@@ -31,7 +31,7 @@ use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
 use super::host::{self, HostedAccount};
 use super::receive::{Unread, collect};
 use super::refusal::Refusal;
-use super::request_event::RequestEvent;
+use super::request_event::{Refusable, RequestEvent};
 use super::service::{Answer, Operation, OperationHandler, Working};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
@@ -100,7 +100,16 @@ pub async fn handle(
                 cors = site.cors(&*account);
                 let caller = caller(connection, peer, &request);
                 told.request(&request, &caller);
-                serve(&site, account, caller, request, body, &mut asked, &mut fate).await
+                let (who, object) = (Arc::clone(&caller.owner), (site.service.object)(&request));
+                let journal = account.journal().clone();
+                let answer =
+                    serve(&site, account, caller, request, body, &mut asked, &mut fate).await;
+                if let Err(refusal) = &answer {
+                    let operation = asked.operation.unwrap_or_default();
+                    let (site, journal, who) = (&*site, &journal, &*who);
+                    Refusable { site, journal, who, operation, object }.note(refusal);
+                }
+                answer
             }
             None => Err(body.refuse(unknown_account()).await),
         },
@@ -312,12 +321,12 @@ async fn carry_out(
         OperationHandler::Read(run) => {
             let call = Call::new(site, &account, &request, &context, &grant);
             let answer = catch_unwind(AssertUnwindSafe(|| run(&call)));
-            noted(&call, operation, answer.unwrap_or_else(|_| Err(broken())))
+            completed(&call, operation, answer.unwrap_or_else(|_| Err(broken())))
         }
         OperationHandler::Change(run) => {
             let call = Call::new(site, &account, &request, &context, &grant);
             let answer = unbroken(run(&call, body)).await;
-            noted(&call, operation, answer)
+            completed(&call, operation, answer)
         }
         OperationHandler::Work(run) => {
             let limits = &site.options.limits;
@@ -326,7 +335,7 @@ async fn carry_out(
             let work = move || {
                 let call = Call::new(&site, &account, &request, &context, &grant);
                 let answer = run(&call);
-                noted(&call, operation, answer)
+                completed(&call, operation, answer)
             };
             on_pool(limits, work).await?
         }
@@ -342,10 +351,9 @@ async fn unbroken(mut working: Working<'_>) -> Answer {
     .await
 }
 
-/// Notes the answer of an operation, and adds what the grant of the request demands of it.
-fn noted(call: &Call<'_>, operation: &Operation, answer: Answer) -> Answer {
+/// The answer of an operation, with what the service and the grant of the request add to it.
+fn completed(call: &Call<'_>, operation: &Operation, answer: Answer) -> Answer {
     let mut answer = (call.site.service.answered)(call, answer);
-    call.note(&answer);
     // A SAS may say how content is to be presented.
     if let (true, Ok(reply)) = (operation.overridable, &mut answer) {
         override_headers(reply, &call.grant.overrides);

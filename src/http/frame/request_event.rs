@@ -1,9 +1,10 @@
 //! What the journal is told of a request: its row, if the journal records requests, and each
-//! refusal because of another client.
+//! refusal.
 //!
-//! Decides nothing else: the facts of a request are gathered while it is carried out. Which
-//! refusals are conflicts is decided in the rules; the File service notes its refusals itself,
-//! since it knows who holds a file. What is counted and logged is in [`crate::http::observer`].
+//! Decides what a refusal is: an answer with a status of 400 or more, whatever gave it. Which
+//! refusals are conflicts is decided in the rules; the File service notes refusals by its rules
+//! itself, since it knows who holds a file. What is counted and logged is in
+//! [`crate::http::observer`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +13,14 @@ use hyper::StatusCode;
 
 use super::call::Call;
 use super::refusal::{Denied, Refusal};
-use super::service::Answer;
 use super::site::Site;
 use super::{documented, wording};
 use crate::http::observer::UNKNOWN;
 use crate::http::request::Request;
-use crate::journal::Event;
 use crate::journal::row::{AnsweredRequest, RefusedRequest, RequestRefusal};
+use crate::journal::{AccountJournal, Event};
 use crate::rules::service::ServiceKind;
-use crate::rules::{Caller, Cause, Owner, Spelled};
+use crate::rules::{Caller, Cause, Owner, RefusalKind, Spelled};
 
 /// A request under way, for the journal.
 pub struct RequestEvent(Option<Box<Gathered>>);
@@ -55,12 +55,8 @@ impl RequestEvent {
     pub fn refused(&mut self, refusal: &Refusal) {
         let Some(told) = &mut self.0 else { return };
         refusal.code.spelled(told.site.options.error_names).clone_into(&mut told.answered.code);
-        let message = match wording::of(&told.answered.code) {
-            Some(sentence) if refusal.sender_only => sentence,
-            _ => &refusal.message,
-        };
         told.answered.refusal = Some(RequestRefusal {
-            message: message.to_owned(),
+            message: told_message(refusal, &told.answered.code).to_owned(),
             cause: match refusal.denied.as_deref() {
                 Some(Denied::Because(cause)) => Some(Box::new(cause.clone())),
                 _ => None,
@@ -104,30 +100,61 @@ fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> Answer
     }
 }
 
-impl Call<'_> {
-    /// Notes the answer if it is a refusal by a conflict.
-    pub fn note(&self, answer: &Answer) {
-        if let Err(refusal) = answer {
-            self.note_refusal(refusal, || match &refusal.object {
-                Some(object) => object.0.clone(),
-                None => (self.site.service.object)(self.request),
-            });
-        }
+/// The message of a refusal as others may read it: texts of the request are for its sender alone.
+fn told_message<'a>(refusal: &'a Refusal, code: &str) -> &'a str {
+    match wording::of(code) {
+        Some(sentence) if refusal.sender_only => sentence,
+        _ => &refusal.message,
     }
+}
 
-    /// Notes a refusal on `object`, which is named as the command line names it, without the
-    /// service.
-    pub fn note_refusal(&self, refusal: &Refusal, object: impl FnOnce() -> String) {
-        let Some(conflict) = refusal.conflict else { return };
+/// A request that may be refused, for the log of events.
+pub struct Refusable<'a> {
+    pub site: &'a Site,
+    pub journal: &'a AccountJournal,
+    pub who: &'a Owner,
+    /// The operation as the table of the service names it; empty if it is not known.
+    pub operation: &'static str,
+    /// The object as the command line names it, without the service.
+    pub object: String,
+}
+
+impl Refusable<'_> {
+    /// Notes a refusal, unless it is a 304 or the File service has noted it.
+    pub fn note(self, refusal: &Refusal) {
+        if refusal.status < StatusCode::BAD_REQUEST || refusal.denied.is_some() {
+            return;
+        }
+        let service = self.site.service.kind;
         let code = refusal.code.spelled(self.site.options.error_names);
         let spelled = Spelled { code, status: refusal.status.as_u16(), errno: "" };
-        let message = refusal.message.clone().into_owned();
-        self.account.journal().push(Event::Refused(RefusedRequest {
-            service: self.site.service.kind,
-            object: object(),
-            who: self.context.owner().clone(),
-            operation: documented::name_of(self.site.service.kind, self.context.caller.operation),
-            cause: Cause { kind: conflict.into(), spelled, message, holder: None },
+        let by_answer = || RefusalKind::of_answer(spelled.status, code);
+        let kind = refusal.conflict.map_or_else(by_answer, RefusalKind::from);
+        let message = told_message(refusal, code).to_owned();
+        let object = refusal.object.as_ref().map_or(self.object, ToString::to_string);
+        self.journal.push(Event::refused(RefusedRequest {
+            service,
+            object,
+            who: self.who.clone(),
+            operation: match self.operation {
+                "" => UNKNOWN,
+                operation => documented::name_of(service, operation),
+            },
+            cause: Cause { kind, spelled, message, holder: None },
         }));
+    }
+}
+
+impl Call<'_> {
+    /// Notes the refusal of a part of a batch: the batch as a whole is answered well.
+    pub fn note_part(&self, refusal: &Refusal) {
+        let refusable = Refusable {
+            site: self.site,
+            journal: self.account.journal(),
+            who: self.context.owner(),
+            operation: self.context.caller.operation,
+            object: (self.site.service.object)(self.request),
+        };
+        refusable.note(refusal);
     }
 }

@@ -120,11 +120,8 @@ impl TableCall<'_> {
         }
         let writes = operations.iter().map(|one| (one.table.clone(), one.write.clone())).collect();
         let written = self.service()?.transact(self.context, writes).await;
-        let written = written.map_err(|error| {
-            let refusal = self.refusal(&error);
-            self.0.note_refusal(&refusal, || object(&operations, &error));
-            refusal
-        })?;
+        let written =
+            written.map_err(|error| self.refusal(&error).about(object(&operations, &error)))?;
         Ok(operations.iter().zip(&written).map(|(one, done)| self.part(one, done)).collect())
     }
 
@@ -224,6 +221,7 @@ impl TableCall<'_> {
     }
 
     fn error_part(self, refusal: &Refusal) -> String {
+        self.0.note_part(refusal);
         let mut head = PartHeaders::default();
         head.push("DataServiceVersion", "3.0;");
         head.push("Content-Type", json_type(MetadataLevel::Minimal));

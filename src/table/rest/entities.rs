@@ -13,7 +13,7 @@ use super::json::{EntityBody, read_entity};
 use super::locator::{Locator, write_entity};
 use super::{TableCall, locator, option, table_name};
 use crate::http::auth::Permission;
-use crate::http::frame::refusal::{ObjectName, Refusal};
+use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::multipart::boundary;
 use crate::table::rules::{
@@ -50,9 +50,8 @@ impl TableCall<'_> {
         let write = insertion(&body)?;
         self.check_reach(&write.key)?;
         let object = format!("{}/{}/{}", table.as_str(), write.key.partition, write.key.row);
-        let object = Some(Box::new(ObjectName(object)));
         let written = self.write(&table, write).await;
-        let written = written.map_err(|refusal| Refusal { object, ..refusal })?;
+        let written = written.map_err(|refusal| refusal.about(object))?;
         let mut location = format!("{}/", scope.base);
         write_entity(table.as_str(), (&written.key.partition, &written.key.row), &mut location);
         let answer = match (prefer, &written.inserted) {

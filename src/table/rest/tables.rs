@@ -21,7 +21,7 @@ impl TableCall<'_> {
         let prefer = Prefer::read(self.header("prefer")?);
         let name = table_name(&read_table_name(&body).map_err(refusal_of_form)?)?;
         let made = self.service()?.create_table(self.context, &name).await;
-        made.map_err(|error| self.refusal(&error))?;
+        made.map_err(|error| self.refusal(&error).about(name.as_str()))?;
         let location = format!("{}/Tables('{name}')", scope.base);
         let answer = match prefer {
             Some(Prefer::NoContent) => {

@@ -56,7 +56,7 @@ fn conditions_and_leases_that_refuse_requests_to_blobs_are_told_of_and_counted()
     let by = ("x-ms-client-request-id", "late-2");
     send("PUT", "/docs/a/b", &[block, other, by]).refused(412, "ConditionNotMet");
     send("PUT", "/docs/a/b", &[block, ("if-none-match", "*")]).refused(409, "BlobAlreadyExists");
-    // What has not changed is no conflict, and neither is what is missing or malformed.
+    // What has not changed is no refusal; what is missing or malformed is one, and no conflict.
     send("GET", "/docs/a/b", &[("if-none-match", first.header("etag"))]).is(304);
     send("GET", "/docs/none", &[]).is(404);
     send("PUT", "/docs/a/b", &[]).is(400);
@@ -80,14 +80,16 @@ fn conditions_and_leases_that_refuse_requests_to_blobs_are_told_of_and_counted()
     let expected = [
         "condition blob:docs/a/b ConditionNotMet",
         "condition blob:docs/a/b BlobAlreadyExists",
+        "not_found blob:docs/none BlobNotFound",
+        "invalid blob:docs/a/b MissingRequiredHeader",
         "lease blob:docs/a/b LeaseIdMissing",
         "lease blob:docs LeaseIdMissing",
         "lease blob:docs/a/b LeaseIdMissing",
     ];
     assert_eq!(refusals(&all), expected);
     // An object as it is printed, and what holds it.
-    assert_eq!(refusals(&events(&served, &["blob:docs/a/b"])).len(), 4);
-    assert_eq!(refusals(&events(&served, &["blob:docs"])).len(), 5);
+    assert_eq!(refusals(&events(&served, &["blob:docs/a/b"])).len(), 5);
+    assert_eq!(refusals(&events(&served, &["blob:docs"])).len(), 7);
     assert!(events(&served, &["blob:other"]).is_empty());
     assert!(events(&served, &["queue:"]).is_empty());
     let first = &all[0];
@@ -141,4 +143,75 @@ fn stale_etags_of_entities_and_stale_receipts_of_messages_are_told_of_and_counte
     assert_eq!(refusals(&events(&served, &[])), expected);
     assert_eq!(counted(&served, "table", "condition"), 3);
     assert_eq!(counted(&served, "queue", "receipt"), 1);
+}
+
+#[test]
+fn every_request_that_is_answered_with_an_error_is_told_of_once_whatever_its_service() {
+    let served = Served::start(&["--no-mount", "--admin", "off"]);
+    let (blob, queue) = (place(&served, "Blob"), place(&served, "Queue"));
+    let (table, file) = (place(&served, "Table"), place(&served, "File"));
+    let with = |of: &str| served.latchfs(&["mk", of]).output().unwrap();
+    for object in ["blob:docs", "queue:jobs", "table:rows", "file:things"] {
+        assert!(with(object).status.success(), "{object}");
+    }
+    // By another key.
+    let wrong = [("authorization", "SharedKey devstoreaccount1:AAAA")];
+    ask(blob, "GET", "/docs/a", &wrong, b"").is(403);
+    ask(queue, "GET", "/jobs/messages", &wrong, b"").is(403);
+    ask(table, "GET", "/rows()", &wrong, b"").is(403);
+    ask(file, "GET", "/things/a/b", &wrong, b"").is(403);
+    // Signed: the commands use the services' own endpoints.
+    for object in ["blob:docs/none", "queue:none", "table:rows/p/r", "file:things/none"] {
+        assert!(!served.latchfs(&["get", object]).output().unwrap().status.success(), "{object}");
+    }
+    for object in ["blob:docs", "table:rows", "file:things"] {
+        assert!(!with(object).status.success(), "{object}");
+    }
+    let shown = refusals(&events(&served, &[]));
+    let expected = [
+        "denied blob:docs/a AuthenticationFailed",
+        "denied queue:jobs AuthenticationFailed",
+        "denied table:rows AuthenticationFailed",
+        "denied file:/a/b AuthenticationFailed",
+        "not_found blob:docs/none BlobNotFound",
+        "not_found queue:none QueueNotFound",
+        "not_found table:rows/p/r ResourceNotFound",
+        "not_found file:/none ResourceNotFound",
+        "exists blob:docs ContainerAlreadyExists",
+        "exists table:rows TableAlreadyExists",
+        "exists file:/ ShareAlreadyExists",
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(refusals(&events(&served, &["--share-name", "things", "a"])).len(), 1);
+}
+
+#[test]
+fn breaking_a_lease_that_is_not_there_is_no_refusal() {
+    let served = serve();
+    let said = |arguments: &[&str]| served.latchfs(arguments).output().unwrap();
+    assert!(said(&["mk", "file:things"]).status.success());
+    let file = place(&served, "File");
+    let length = [("x-ms-type", "file"), ("x-ms-content-length", "4")];
+    ask(file, "PUT", "/things/a.txt", &length, b"").is(201);
+    ask(place(&served, "Blob"), "PUT", "/docs?restype=container", &[], b"").is(201);
+    for object in ["things:/a.txt", "things:/", "blob:docs"] {
+        let broken = said(&["lease", "break", object]);
+        assert_eq!(broken.status.code(), Some(1), "{object}: {broken:?}");
+    }
+    assert!(events(&served, &[]).is_empty(), "{:?}", events(&served, &[]));
+}
+
+#[test]
+fn names_of_others_turn_no_letters_round_in_what_commands_print() {
+    let served = serve();
+    let blob = place(&served, "Blob");
+    ask(blob, "PUT", "/docs?restype=container", &[], b"").is(201);
+    let block = [("x-ms-blob-type", "BlockBlob")];
+    ask(blob, "PUT", "/docs/a%E2%80%AEfdp.exe%0Ablob:docs/b", &block, b"").is(201);
+    ask(blob, "GET", "/docs/x%E2%80%AE", &[], b"").is(404);
+    for arguments in [&["ls", "blob:docs"][..], &["history"], &["events"]] {
+        let shown = String::from_utf8(served.latchfs(arguments).output().unwrap().stdout).unwrap();
+        assert!(shown.contains("\\u{202e}") && !shown.contains('\u{202e}'), "{shown}");
+        assert!(shown.lines().all(|line| !line.starts_with("blob:docs/b")), "{shown}");
+    }
 }
