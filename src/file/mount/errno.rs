@@ -43,6 +43,7 @@ pub fn of_system(errno: rustix::io::Errno) -> Errno {
 fn of_denial(denial: &Denial) -> Errno {
     match denial {
         Denial::SharingViolation { .. }
+        | Denial::ParentShared { .. }
         | Denial::Open(_)
         | Denial::Leased
         | Denial::OpenBelow(_)

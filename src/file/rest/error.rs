@@ -68,6 +68,13 @@ fn cause(denial: &Denial) -> String {
             let Holder { access, share, handle, .. } = holder;
             format!("{who} has it open for {access}, sharing {share}; handle {handle}")
         }
+        (Denial::ParentShared { .. }, Some((who, holder))) => {
+            let Holder { access, share, handle, .. } = holder;
+            format!(
+                "{who} has the directory of the new name open for {access}, sharing {share}; \
+                 handle {handle}"
+            )
+        }
         (Denial::OpenBelow(_), Some((who, holder))) => {
             let Holder { access, share, handle, .. } = holder;
             format!("{who} has a file below it open for {access}, sharing {share}; handle {handle}")
@@ -113,6 +120,7 @@ pub fn denial_code(denial: &Denial) -> (StatusCode, Code) {
             return (CONFLICT, Code::DeletePending);
         }
         Denial::SharingViolation { .. }
+        | Denial::ParentShared { .. }
         | Denial::Open(_)
         | Denial::OpenBelow(_)
         | Denial::Leased => (CONFLICT, "SharingViolation"),

@@ -21,6 +21,15 @@ pub enum Denial {
         /// The open in the way.
         holder: Box<Holder>,
     },
+    /// The same for the directory of a new name, which a rename opens for a moment. No handle of
+    /// the mount causes it: a directory is opened there for R, and shares everything.
+    #[error("in the directory of the new name, {}: {holder}", clash_text(*.clash))]
+    ParentShared {
+        /// Which half of the rule.
+        clash: Clash,
+        /// The open of the directory in the way.
+        holder: Box<Holder>,
+    },
     /// An operation that suffers no open at all met one.
     #[error("the file is open: {0}")]
     Open(Box<Holder>),
@@ -168,6 +177,7 @@ impl Denial {
     pub fn holder(&self) -> Option<&Holder> {
         match self {
             Self::SharingViolation { holder, .. }
+            | Self::ParentShared { holder, .. }
             | Self::Open(holder)
             | Self::OpenBelow(holder)
             | Self::DeletePending(holder)

@@ -20,6 +20,9 @@ use crate::rules::lease::FileLease;
 /// looks for a leak wants to see it before memory runs out, and benches want more.
 pub const OPENS_PER_FILE_MAX: usize = 1 << 20;
 
+/// The momentary open of the directory of a new name, as part of a rename: W, sharing R and W.
+pub const RENAMES_INTO: (Access, ShareMode) = (Access::W, ShareMode::RW);
+
 /// The state of one file in use. A file that is not in use has none.
 #[derive(Clone, Debug, Default)]
 pub struct FileState {
@@ -171,6 +174,16 @@ impl FileState {
     /// The share check alone, for the holder of the lease, through REST.
     pub fn check_share(&mut self, access: Access, share: ShareMode) -> Result<(), Denial> {
         self.opens.check(access, share).map_err(violation)
+    }
+
+    /// May a rename give an entry of this directory a new name? The rename opens the directory for
+    /// a moment, with [`RENAMES_INTO`].
+    pub fn check_renamed_into(&mut self) -> Result<(), Denial> {
+        let (access, share) = RENAMES_INTO;
+        self.opens.check(access, share).map_err(|(clash, open)| Denial::ParentShared {
+            clash,
+            holder: Box::new(open.holder()),
+        })
     }
 
     /// Refuses if anybody has the file open, by any name and with any access.
@@ -415,5 +428,47 @@ impl DeleteFacts {
             return Err(Denial::DirectoryNotEmpty);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::open;
+    use super::*;
+
+    /// Which shares of an open of a directory let a rename into it pass, by the access of that
+    /// open: written out, in the order none, R, W, RW, D, RD, WD, RWD.
+    const LETS_RENAMES_IN: [(Access, [bool; 8]); 8] = {
+        const ALL: [bool; 8] = [true; 8];
+        const NO: [bool; 8] = [false; 8];
+        const SHARES_W: [bool; 8] = [false, false, true, true, false, false, true, true];
+        [
+            (Access::NONE, ALL),
+            (Access::R, SHARES_W),
+            (Access::W, SHARES_W),
+            (Access::RW, SHARES_W),
+            (Access::D, NO),
+            (Access::from_bits(5), NO),
+            (Access::from_bits(6), NO),
+            (Access::RWD, NO),
+        ]
+    };
+
+    #[test]
+    fn a_rename_is_a_momentary_open_of_the_directory_of_the_new_name() {
+        for (access, lets) in LETS_RENAMES_IN {
+            for (share, lets) in ShareMode::ALL.into_iter().zip(lets) {
+                let mut directory = FileState::default();
+                directory.opens.insert(open(7, access, share));
+                match directory.check_renamed_into() {
+                    Ok(()) => assert!(lets, "{access} sharing {share}"),
+                    Err(Denial::ParentShared { holder, .. }) => {
+                        assert!(!lets && holder.handle == HandleId(7), "{access} sharing {share}");
+                    }
+                    Err(other) => panic!("{access} sharing {share}: {other}"),
+                }
+            }
+        }
+        assert_eq!(FileState::default().check_renamed_into(), Ok(()));
     }
 }

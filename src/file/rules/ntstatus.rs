@@ -8,6 +8,7 @@ use super::Denial;
 pub fn name(denial: &Denial) -> &'static str {
     match denial {
         Denial::SharingViolation { .. }
+        | Denial::ParentShared { .. }
         | Denial::Leased
         | Denial::CopyPending
         | Denial::ParentDeletePending { renaming: true, .. } => "STATUS_SHARING_VIOLATION",

@@ -12,7 +12,7 @@ impl Denial {
     /// The rule, if this is a conflict.
     pub fn rule(&self) -> Option<Rule> {
         Some(match self {
-            Self::SharingViolation { .. } => Rule::SharingViolation,
+            Self::SharingViolation { .. } | Self::ParentShared { .. } => Rule::SharingViolation,
             Self::Open(_) => Rule::FileOpen,
             Self::OpenBelow(_) => Rule::OpenBelow,
             Self::DeletePending(_) => Rule::DeletePending,

@@ -1,4 +1,4 @@
-//! Renames on either side (behaviours 68-72).
+//! Renames on either side (behaviours 68-72), and opens of the directory of the new name.
 
 use std::fs;
 
@@ -74,4 +74,24 @@ fn b072_rename_file_replaces_a_read_only_file_only_if_that_is_ignored() {
     to.call_with(Call::SetHeaders, &[("x-ms-file-attributes", "ReadOnly")]).is(200);
     to.call(Call::RenameOnto).refused(409, "ReadOnlyAttribute");
     to.call_with(Call::RenameOnto, &[("x-ms-file-rename-ignore-readonly", "true")]).is(200);
+}
+
+#[test]
+fn a_rename_is_refused_on_both_sides_while_the_directory_of_the_new_name_is_not_shared() {
+    let Some(at) = Meeting::start() else { return };
+    at.directory("into");
+    let file = at.file("into/file");
+    let renamed = at.path("into/renamed");
+    for (access, share) in [("d", "rwd"), ("r", "rd")] {
+        let holder = at.named("into").open(access, share);
+        assert_eq!(errno(fs::rename(file.path(), &renamed)), libc::EBUSY);
+        let got = file.call(Call::RenameFrom).refused(409, SV);
+        let who = format!("has the directory of the new name open for {access}, sharing {share};");
+        assert!(got.text().contains(&who), "{}", got.text());
+        assert!(got.text().contains(&holder.id().to_string()), "{}", got.text());
+        holder.close();
+    }
+    let _holder = at.named("into").open("none", "none");
+    fs::rename(file.path(), &renamed).unwrap();
+    at.named("into/renamed").call(Call::RenameFrom).is(200);
 }

@@ -324,3 +324,70 @@ fn exchange_asks_both_ends_as_a_rename_asks_its_source() {
     assert_eq!(it.bytes("dir"), b"1");
     assert!(it.exists("one/sub"));
 }
+
+/// Every way to give an entry of `dir` a new name. Each one is undone by its counterpart.
+fn renames_into_dir(it: &Fixture) -> [(&'static str, Result<()>); 6] {
+    let share = it.share();
+    let (one, two, new) = (path("dir/one"), path("dir/two"), path("dir/new"));
+    let mount = caller("mount");
+    let handle = it.open("dir/one", "rd", "rwd");
+    let by_handle = share.rename_handle(&handle, &new, false);
+    if by_handle.is_ok() {
+        share.rename_handle(&handle, &one, false).unwrap();
+    }
+    share.close(&handle).unwrap();
+    let and_back =
+        |renamed: Result<()>| renamed.map(|()| share.rename(&mount, &new, &one, false).unwrap());
+    [
+        ("handle", by_handle),
+        ("mount", and_back(share.rename(&mount, &one, &new, false))),
+        ("posix", and_back(share.rename_posix(&mount, &one, &new, false))),
+        ("rest", and_back(rename(it, "dir/one", "dir/new", PLAIN).map(drop))),
+        ("exchange", share.exchange(&mount, &one, &two)),
+        ("into", {
+            let moved = share.rename(&mount, &path("outside"), &path("dir/outside"), false);
+            moved.map(|()| {
+                share.rename(&mount, &path("dir/outside"), &path("outside"), false).unwrap();
+            })
+        }),
+    ]
+}
+
+#[test]
+fn an_open_of_the_directory_of_the_new_name_refuses_every_rename_unless_it_shares_w_and_has_no_d() {
+    let it = Fixture::new();
+    it.folder("dir");
+    for name in ["dir/one", "dir/two", "outside"] {
+        it.file(name, b"");
+    }
+    let rows = [
+        ("d", "rwd", false),
+        ("rwd", "rwd", false),
+        ("r", "rd", false),
+        ("rw", "none", false),
+        ("r", "w", true),
+        ("rw", "rw", true),
+        ("none", "none", true),
+    ];
+    for (access, shares, granted) in rows {
+        let holder = it.open("dir", access, shares);
+        for (way, renamed) in renames_into_dir(&it) {
+            match renamed {
+                Ok(()) => assert!(granted, "{way} beside {access} sharing {shares}"),
+                refused => {
+                    let refused = denial(refused);
+                    let named = refused.holder().map(|holder| holder.handle);
+                    assert!(matches!(refused, Denial::ParentShared { .. }), "{way}: {refused}");
+                    assert_eq!(named, Some(holder.id()), "{way}");
+                    assert!(!granted, "{way} beside {access} sharing {shares}");
+                }
+            }
+        }
+        // The directory of the old name alone is no part of the rule.
+        let out = it.share().rename(&caller("mount"), &path("dir/one"), &path("out"), false);
+        out.unwrap();
+        it.share().close(&holder).unwrap();
+        it.share().rename(&caller("mount"), &path("out"), &path("dir/one"), false).unwrap();
+    }
+    assert!(renames_into_dir(&it).into_iter().all(|(_, renamed)| renamed.is_ok()));
+}

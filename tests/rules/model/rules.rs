@@ -34,6 +34,7 @@ fn blame<T>(variant: &'static str, culprits: Vec<u64>) -> Answer<T> {
 pub fn variant(denial: &Denial) -> &'static str {
     match denial {
         Denial::SharingViolation { .. } => "SharingViolation",
+        Denial::ParentShared { .. } => "ParentShared",
         Denial::Open(_) => "Open",
         Denial::Leased => "Leased",
         Denial::OpenBelow(_) => "OpenBelow",

@@ -113,13 +113,21 @@ impl Tree {
     }
 
     fn check_share(&self, node: usize, access: u8, share: u8) -> Answer<()> {
-        let culprits = self.ids(|open| {
-            open.node == node && exclude((access, share), (open.asked.access, open.asked.share))
-        });
-        if culprits.is_empty() {
-            Ok(())
-        } else {
-            Err(Why { variant: "SharingViolation", culprits })
+        self.check_share_as("SharingViolation", node, (access, share))
+    }
+
+    fn check_share_as(&self, variant: &'static str, node: usize, new: (u8, u8)) -> Answer<()> {
+        let culprits = self
+            .ids(|open| open.node == node && exclude(new, (open.asked.access, open.asked.share)));
+        if culprits.is_empty() { Ok(()) } else { Err(Why { variant, culprits }) }
+    }
+
+    /// A rename opens the directory of the new name for W, sharing R and W. Nobody opens the root
+    /// here.
+    fn check_renamed_into(&self, path: &str) -> Answer<()> {
+        match self.names.get(split(path).0) {
+            Some(directory) => self.check_share_as("ParentShared", *directory, (W, R | W)),
+            None => Ok(()),
         }
     }
 
@@ -246,6 +254,7 @@ impl Tree {
             return Err(Why { variant: "OpenBelow", culprits: below });
         }
         self.check_parent(&to)?;
+        self.check_renamed_into(&to)?;
         match target {
             Some(_) if !replace => return no("NameTaken"),
             Some(target) if target == node => return Ok(()),

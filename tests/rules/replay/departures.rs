@@ -97,6 +97,22 @@ pub const RULES: &[Rule] = &[
         matrix_rows: &[],
     },
     Rule {
+        id: "rename-opens-the-directory",
+        why: "A rename opens the directory of the new name for a moment, for W, sharing R and W. \
+              The server looks at its own connection only, and at D alone.",
+        source: "smbtorture smb2.rename, which has Windows's answers; docs/semantics.md",
+        steps: &[
+            Departure("di32", 6, SHARING_VIOLATION, Same),
+            Departure("di32", 8, OBJECT_NAME_NOT_FOUND, Nothing),
+            Departure("di32", 9, FILE_CLOSED, Same),
+            Departure("di32", 10, FILE_CLOSED, Same),
+            Departure("di32", 11, SUCCESS, Is(r#"["d"]"#)),
+            Departure("di33", 5, SHARING_VIOLATION, Same),
+            Departure("di34", 5, SHARING_VIOLATION, Same),
+        ],
+        matrix_rows: &[],
+    },
+    Rule {
         id: "pending-is-not-renamed",
         why: "A delete that was acknowledged is not undone by accident: a pending file keeps \
               its name and its mark.",

@@ -1,8 +1,10 @@
 //! Exchanging two names, as `renameat2(2)` with `RENAME_EXCHANGE` on the mount does.
 //!
-//! Each end is a momentary open with D that shares everything, as in a rename; nothing is
-//! replaced, so opens that share D do not refuse it. Opens below a directory refuse it, unless the
-//! mount behaves as POSIX (`--unlink=posix`): then they move with the directory.
+//! Each end is a momentary open with D that shares everything, and each directory of the two is
+//! opened as the directory of a new name, as in a rename. Nothing is replaced, so opens that share
+//! D do not refuse it. Opens below a directory refuse it, unless the mount behaves as POSIX
+//! (`--unlink=posix`): then they move with the directory. The name lock is held exclusively, for
+//! two files too: no open is added between the check of the directories and the exchange.
 
 use super::super::error::Result;
 use super::super::mounted::{MoveHow, NameRules};
@@ -51,16 +53,19 @@ impl Share {
         moved: &dyn Fn(),
     ) -> Result<()> {
         let find = || Ok((self.see(one)?, self.see(other)?));
-        let any_directory =
-            |(one, other): &(Seen, Seen)| is_directory(&one.found) || is_directory(&other.found);
-        self.at_ends(find, any_directory, |(one, other), directory| {
-            self.exchange_ends(one, other, below)?;
-            moved();
-            if directory && below == Below::Moves {
-                self.exchange_opens_below(&one.found.path, &other.found.path);
-            }
-            Ok(())
-        })
+        self.at_ends(
+            find,
+            |_| true,
+            |(one, other), _| {
+                self.exchange_ends(one, other, below)?;
+                moved();
+                let directory = is_directory(&one.found) || is_directory(&other.found);
+                if directory && below == Below::Moves {
+                    self.exchange_opens_below(&one.found.path, &other.found.path);
+                }
+                Ok(())
+            },
+        )
     }
 
     fn exchange_ends(&self, one: &Seen, other: &Seen, below: Below) -> TryResult<()> {
@@ -68,6 +73,10 @@ impl Share {
         self.check_ends(from, to, below)?;
         if from.stat.id == to.stat.id {
             return Ok(()); // Two names of one file: nothing to exchange.
+        }
+        for end in [from, to] {
+            let parent = self.see(&end.path.parent().ok_or(Denial::ShareRoot)?)?;
+            self.lock_seen(&parent, |_, latched| Ok(latched.state.check_renamed_into()?))?;
         }
         self.lock_both(one, other, |first, second| {
             check_momentary(first, &from.path)?;

@@ -121,6 +121,7 @@ impl Share {
         let (to, parent, target) = self.rename_target(&source.found, rename)?;
         self.lock_seen(&parent, |_, latched| {
             check_gets_entries(latched, &parent.found.path, true)?;
+            latched.state.check_renamed_into()?;
             let Some(target) = target else {
                 return self.lock_seen(source, |_, latched| {
                     match self.rename_to_free(latched, &source.found, &to, rename.rules) {
