@@ -3,6 +3,7 @@
 //! ```text
 //! <data>/<account>/files/<share>/      shares, plain directories
 //! <data>/.latchfs/format               the format version
+//! <data>/.latchfs/server               the server that has the data directory
 //! <data>/.latchfs/accounts/<account>/  the state of an account's shares and services
 //! <data>/.latchfs/replacing            the replacement of all data that is under way
 //! ```
@@ -16,16 +17,13 @@ use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::error::StoreError;
 use super::folder::{Durability, Folder, make_all};
+use super::lock::{ServedElsewhere, leave_note, lock_folder};
 use super::tree;
-use crate::sync::front_end;
 
 /// The name of our folder in a data directory. No share and no account can have this name.
 pub const HIDDEN: &str = ".latchfs";
@@ -42,9 +40,9 @@ const FILES: &str = "files";
 /// Why a data directory, or a folder of our own in it, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataRootError {
-    /// Another process holds the folder.
-    #[error("{} is served by another latchfs: stop it, or choose another directory", .0.display())]
-    Served(PathBuf),
+    /// Another server has the directory.
+    #[error("{0}")]
+    Served(ServedElsewhere),
     /// The data directory was made by latchfs 0.1, which had one account.
     #[error("{}", .0.message())]
     OldLayout(OldLayout),
@@ -127,9 +125,10 @@ impl DataRoot {
         check_not_nested(&path)?;
         let folder = path.join(HIDDEN);
         check_format(&path, &folder)?;
-        let lock = lock_folder(&path, &path)?;
+        let lock = lock_folder(&path, &path, &folder)?;
         make_private(&folder)?;
-        let locks = [lock, lock_folder(&folder, &path)?];
+        let locks = [lock, lock_folder(&folder, &path, &folder)?];
+        leave_note(&folder, &path);
         let format = format!("{FORMAT}\n");
         // A data directory on a full disk is served as well: the file is missing, not wrong.
         if !folder.join(FORMAT_FILE).exists()
@@ -255,27 +254,6 @@ pub(crate) fn make_private(path: &Path) -> Result<(), DataRootError> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(&failed)?;
     }
     Ok(())
-}
-
-/// How long a lock is waited for. A server that just stopped may have started a program, which
-/// has all descriptors until its exec.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Locks `folder` for this process alone; `served` is what the user knows it by.
-pub(crate) fn lock_folder(folder: &Path, served: &Path) -> Result<OwnedFd, DataRootError> {
-    let lock = tree::open_root(folder).map_err(about(folder))?;
-    let end = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(lock),
-            Err(Errno::WOULDBLOCK) if Instant::now() < end => {
-                front_end::assert_may_block("the lock of a data directory");
-                thread::sleep(Duration::from_millis(10));
-            }
-            Err(Errno::WOULDBLOCK) => return Err(DataRootError::Served(served.to_owned())),
-            Err(errno) => return Err(about(folder)(StoreError::from_errno("locking", errno))),
-        }
-    }
 }
 
 /// A data directory of latchfs 0.1, whose sub-directories are the shares of one account.

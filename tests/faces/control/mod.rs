@@ -17,6 +17,7 @@ mod json_page;
 mod lacking;
 mod machine;
 mod objects;
+mod one_server;
 mod programs;
 mod run;
 mod serve;

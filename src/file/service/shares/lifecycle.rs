@@ -181,10 +181,10 @@ impl FileService {
         };
         root.restore_share(name, version)?;
         let opened = match share {
-            Some(share) => {
+            Some(share) => self.claim_directory(name).and_then(|claim| {
                 share.serve_again();
-                self.serve(share, None)
-            }
+                self.serve(share, None, claim)
+            }),
             None => self.open_served(name, None),
         };
         let served = match opened {

@@ -19,6 +19,7 @@ use super::view::SnapshotView;
 use super::{FileService, Home, POISON};
 use crate::disk::{Drawer, Durability, StateDir, StoreError, keep_epoch_in, last_epoch_in};
 use crate::file::rules::SharePath;
+use crate::file::store::root::ShareClaim;
 use crate::file::store::share::{SnapshotName, Snapshots, Usage};
 use crate::rules::Timestamp;
 use crate::rules::lease::{LeaseDuration, LeaseState, LeaseStatus, ShareLease};
@@ -33,6 +34,8 @@ pub(super) struct Served {
     pub path: PathBuf,
     pub snapshots: Snapshots,
     pub usage: Arc<Usage>,
+    /// Keeps other servers away from the directory.
+    _claim: Option<ShareClaim>,
     /// Never held over disk access: event loops ask here.
     kept: Mutex<ShareState>,
     /// Held while the state is changed and saved. Taken before `kept`.
@@ -124,6 +127,8 @@ impl FileService {
         fresh: Option<ShareProperties>,
         durability: Durability,
     ) -> FileServiceResult<Served> {
+        // Before the share is opened, which completes what a killed server left.
+        let claim = self.claim_directory(name)?;
         let (path, state, _) = self.places(name)?;
         let floor = u32::try_from(self.epoch_floor.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         if floor > last_epoch_in(&state)? {
@@ -143,7 +148,15 @@ impl FileService {
             self.journal.clone(),
         )
         .map_err(|source| FileServiceError::Share { what: format!("opening {name}"), source })?;
-        self.serve(Arc::new(share), fresh)
+        self.serve(Arc::new(share), fresh, claim)
+    }
+
+    /// Claims the directory of a share for this server; a single directory is claimed already.
+    pub(super) fn claim_directory(&self, name: &str) -> FileServiceResult<Option<ShareClaim>> {
+        Ok(match &self.home {
+            Home::Root(root) => root.claim(name)?,
+            Home::Single(_) => None,
+        })
     }
 
     /// Serves an open share, with what its state folder says of it.
@@ -151,6 +164,7 @@ impl FileService {
         &self,
         share: Arc<Share>,
         fresh: Option<ShareProperties>,
+        claim: Option<ShareClaim>,
     ) -> FileServiceResult<Served> {
         let (path, _, snapshots) = self.places(share.name())?;
         let usage = Arc::new(Usage::new(&path, self.options.usage_refresh));
@@ -159,6 +173,7 @@ impl FileService {
             path,
             snapshots,
             usage,
+            _claim: claim,
             kept: Mutex::default(),
             changing: Mutex::default(),
         };

@@ -9,12 +9,14 @@
 //! <state>/deleted/<share>@<version>/{share,state,snapshots,when}
 //! ```
 //!
-//! Decides where things are, that one server alone serves a state folder, how a share is deleted
+//! Decides where things are, that one server alone serves a state folder and a share's directory
+//! (in `claim`), how a share is deleted
 //! and restored as a whole (in `deleted`), how a start fills a share (in `fill`), how all shares
 //! are moved aside (in `aside`), and how they are copied to a saved state and back (in `saved`).
 //! Where the two folders of an account are is decided by [`crate::disk::DataRoot`].
 
 pub(crate) mod aside;
+mod claim;
 mod deleted;
 mod fill;
 pub(crate) mod saved;
@@ -28,13 +30,15 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use claim::ShareClaim;
 pub use deleted::DeletedShare;
 pub use single::SingleShare;
 
 use super::share::snapshot::{SnapshotError, Snapshots};
-use crate::disk::data_root::{self, lock_folder, make_folder, make_private};
+use crate::disk::data_root::{self, make_folder, make_private};
 use crate::disk::error::StoreError;
 use crate::disk::folder::{Durability, make_all};
+use crate::disk::lock::{leave_note, lock_folder, lock_served};
 use crate::disk::{DataRootError, HIDDEN, tree};
 use crate::file::rules::name::is_share_name;
 use crate::sync::front_end;
@@ -112,7 +116,7 @@ impl ShareRoot {
         let root = files.canonicalize().map_err(&making)?;
         make_private(state)?;
         let state = state.canonicalize().map_err(about_io("making a state folder", state))?;
-        let lock = lock_folder(&state, &root)?;
+        let lock = lock_folder(&state, &root, &state)?;
         for folder in [SHARES, SNAPSHOTS, DELETED] {
             make_private(&state.join(folder))?;
         }
@@ -171,6 +175,11 @@ impl ShareRoot {
     /// Where the share's state is kept; the folder may not be there yet.
     pub fn state_path(&self, name: &str) -> Result<PathBuf, RootError> {
         Ok(self.hidden(SHARES).join(checked(name)?))
+    }
+
+    /// Claims the directory of a share that is about to be served, for this server alone.
+    pub fn claim(&self, name: &str) -> Result<Option<ShareClaim>, RootError> {
+        ShareClaim::take(&self.share_path(name)?, &self.state)
     }
 
     pub fn snapshots(&self, name: &str) -> Result<Snapshots, RootError> {

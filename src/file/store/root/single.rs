@@ -10,17 +10,21 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{RootError, SERVICES, about, about_io, lock_folder, make_folder};
+use super::{
+    RootError, SERVICES, about, about_io, leave_note, lock_folder, lock_served, make_folder,
+};
 use crate::disk::fnv1a;
 use crate::file::store::share::snapshot::{Snapshots, lies_within};
 
-/// A directory served as it is, its state held by this process alone for as long as the value
-/// lives.
+/// A directory served as it is. The directory and its state are held by this process alone for as
+/// long as the value lives.
 #[derive(Debug)]
 pub struct SingleShare {
     path: PathBuf,
     state: PathBuf,
     _lock: OwnedFd,
+    /// On the directory itself; none where the file system has no such locks.
+    _served: Option<OwnedFd>,
 }
 
 impl SingleShare {
@@ -35,9 +39,12 @@ impl SingleShare {
         if lies_within(&state, &path).map_err(about(&state))? {
             return Err(RootError::StateInShare(state));
         }
+        // First, so that a start that is refused makes no folder.
+        let served = lock_served(&path, &state)?;
         make_folder(&state)?;
-        let lock = lock_folder(&state, &path)?;
-        let this = Self { path, state, _lock: lock };
+        let lock = lock_folder(&state, &path, &state)?;
+        leave_note(&state, &path);
+        let this = Self { path, state, _lock: lock, _served: served };
         let snapshots = this.snapshots();
         snapshots.sweep().map_err(about(&this.state))?;
         Ok(this)

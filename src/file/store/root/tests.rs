@@ -94,6 +94,20 @@ fn two_servers_cannot_serve_one_root() {
 }
 
 #[test]
+fn the_directory_of_a_share_is_claimed_by_one_server_under_any_name() {
+    let (one, other) = (Setup::new(), Setup::new());
+    one.root().create_share("docs").unwrap();
+    std::os::unix::fs::symlink(one.path("docs"), other.path("linked")).unwrap();
+    let claim = one.root().claim("docs").unwrap();
+    assert!(claim.is_some());
+    let second = other.root().claim("linked").unwrap_err();
+    assert!(matches!(second, RootError::Data(DataRootError::Served(_))), "{second}");
+    assert!(SingleShare::open(&one.path("docs"), Some(&other.path("state"))).is_err());
+    drop(claim);
+    assert!(other.root().claim("linked").unwrap().is_some());
+}
+
+#[test]
 fn directories_that_are_no_shares_are_ignored() {
     let setup = Setup::new();
     for name in ["Upper", "ab", "a--b", "under_score", "plain"] {
@@ -316,6 +330,11 @@ fn a_single_directory_is_served_unchanged() {
 
     let second = SingleShare::open(&share, Some(&state));
     assert!(matches!(second, Err(RootError::Data(DataRootError::Served(_)))));
+    // The directory itself is locked: another state makes no second server of it.
+    let elsewhere = dir.path().join("elsewhere");
+    let second = SingleShare::open(&share, Some(&elsewhere)).unwrap_err();
+    assert!(matches!(second, RootError::Data(DataRootError::Served(_))));
+    assert!(!elsewhere.exists());
     let inside = SingleShare::open(&share, Some(&share.join("a/b")));
     assert!(matches!(inside, Err(RootError::StateInShare(_))));
     assert!(!share.join("a").exists());
