@@ -273,7 +273,8 @@ mod tests {
 
     fn happen(journal: &Journal) {
         let by = String::new();
-        let change = ServerChange { kind: "clock", by, id: None, detail: String::new() };
+        let change =
+            ServerChange { kind: "clock", by, id: None, detail: String::new(), is_barrier: false };
         journal.push(None, Event::Changed(change));
     }
 

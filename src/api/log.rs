@@ -56,9 +56,18 @@ impl Session {
 
     /// Records what the client of this connection changed of what tests control.
     pub(super) fn tell(&self, kind: &'static str, id: Option<u64>, detail: impl Into<String>) {
+        self.push_change(kind, id, detail.into(), false);
+    }
+
+    /// Records that what comes has nothing to do with what was.
+    pub(super) fn tell_barrier(&self, kind: &'static str, detail: impl Into<String>) {
+        self.push_change(kind, None, detail.into(), true);
+    }
+
+    fn push_change(&self, kind: &'static str, id: Option<u64>, detail: String, is_barrier: bool) {
         // The process of a command waits for its answer, so its program is known now.
         let by = resolved(&self.owner).to_string();
-        let change = ServerChange { kind, by, id, detail: detail.into() };
+        let change = ServerChange { kind, by, id, detail, is_barrier };
         self.serving.controls().journal.push(None, Event::Changed(change));
     }
 }

@@ -111,13 +111,13 @@ impl Session {
     pub fn restore_state(&self, state: RestoreState) -> Result<StateRestored, ApiFailure> {
         let RestoreState { name } = state;
         self.all_states()?.restore(&name)?;
-        self.tell("state", None, format!("restored {name}"));
+        self.tell_barrier("state", format!("restored {name}"));
         Ok(StateRestored { restored: name })
     }
 
     pub fn reset(&self, _: Reset) -> Result<ResetDone, ApiFailure> {
         self.all_states()?.reset()?;
-        self.tell("state", None, "reset");
+        self.tell_barrier("reset", "");
         Ok(ResetDone { reset: true })
     }
 }

@@ -7,17 +7,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::peers::{Process, process_of};
+use super::peers::{Process, identity, process_of};
 use super::programs::{Programs, words};
 use super::row::{AnsweredRequest, AtGate, Event, FileEvent, Happening, Row, ServerChange};
 use crate::rules::address::ObjectAddress;
 use crate::rules::gate::Visitor;
 use crate::rules::service::ServiceKind;
 use crate::rules::time::iso;
+use crate::rules::who::{Identity, Who};
 use crate::rules::{Cause, FileId, Owner, RefusalKind, Timestamp};
 
 /// The kinds of events.
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 21] = [
     "request",
     "gated",
     "released",
@@ -25,6 +26,8 @@ pub const KINDS: [&str; 19] = [
     "fault",
     "clock",
     "state",
+    "reset",
+    "mark",
     "gate-added",
     "gate-removed",
     "fault-added",
@@ -141,7 +144,7 @@ impl EventRow {
                 made.visit("fault", visitor, row.system);
                 made.add(&json!({ "fault": fault }));
             }
-            Event::Changed(ServerChange { kind, by, id, detail }) => {
+            Event::Changed(ServerChange { kind, by, id, detail, .. }) => {
                 (*kind).clone_into(&mut made.event);
                 made.add(&json!({ "client": by, "detail": detail }));
                 if let Some(id) = id {
@@ -221,12 +224,13 @@ impl EventRow {
         let took = i64::try_from(answered.took.as_nanos()).unwrap_or(i64::MAX);
         let started = Timestamp(ended.0.saturating_sub(took));
         self.is("request", answered.service);
-        self.process(&answered.client, ended);
+        self.sender(&answered.who, ended);
         self.object = object_of(answered.service, &answered.path);
+        self.add(&answered.asked);
+        self.add(&answered.given);
         self.add(&json!({
             "operation": answered.operation,
             "path": answered.path,
-            "client": answered.client,
             "client_request": answered.client_request.as_deref(),
             "user_agent": answered.user_agent.as_deref(),
             "request_id": answered.request_id,
@@ -234,6 +238,7 @@ impl EventRow {
             "code": Some(&answered.code).filter(|code| !code.is_empty()),
             "started": iso(started),
             "duration_us": u64::try_from(answered.took.as_micros()).unwrap_or(u64::MAX),
+            "answer": answered.answer,
         }));
         let Some(refused) = &answered.refusal else { return };
         let why = match &refused.cause {
@@ -257,22 +262,26 @@ impl EventRow {
     fn visit(&mut self, event: &str, visitor: &Visitor, when: Timestamp) {
         self.is(event, visitor.service);
         self.object = object_of(visitor.service, &visitor.path);
-        // As in the row of a request: its ID is a field of its own.
-        let id = visitor.client_request.as_ref().map(|id| format!(", request {id}"));
-        let client = id.and_then(|id| visitor.client.strip_suffix(&id)).unwrap_or(&visitor.client);
+        self.sender(&visitor.who, when);
+        self.add(&visitor.asked);
         self.add(&json!({
             "operation": visitor.operation,
             "path": visitor.path,
-            "client": client,
-            "client_request": visitor.client_request,
+            "client_request": visitor.client_request.as_deref(),
             "user_agent": visitor.user_agent.as_deref(),
         }));
-        self.process(client, when);
     }
 
-    /// The process of a client on this machine, where it can be told.
-    fn process(&mut self, client: &str, when: Timestamp) {
-        if let Some(Process { pid, program }) = process_of(client, when) {
+    /// The client of a request, and its process on this machine, where it can be told.
+    fn sender(&mut self, who: &Who, when: Timestamp) {
+        let process = process_of(&who.connection, when);
+        let Identity { name, by } = identity(who, process.as_ref());
+        self.add(&json!({
+            "client": &*name,
+            "client_by": by,
+            "connection": &*who.connection,
+        }));
+        if let Some(Process { pid, program }) = process {
             self.add(&json!({ "pid": pid, "program": &*program }));
         }
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::programs::process_and_program;
 use crate::clock::{SystemClock, TimeSource as _};
 use crate::rules::Timestamp;
+use crate::rules::who::{Identity, Who};
 
 /// Reading the tables takes at most one part in so many of the time, and at most [`AT_ONCE`] in a
 /// row: a machine with many connections has long tables.
@@ -66,6 +67,12 @@ pub fn process_of(client: &str, when: Timestamp) -> Option<Process> {
         known.look();
     }
     known.by_address.get(&address).map(|seen| seen.process.clone())
+}
+
+/// The client of a request, whose process was found or not.
+pub fn identity(who: &Who, process: Option<&Process>) -> Identity {
+    let named = process.map(|Process { pid, program }| format!("{program} (pid {pid})"));
+    who.identity(named.as_deref())
 }
 
 impl Known {

@@ -323,7 +323,7 @@ mod tests {
 
     fn change(journal: &Journal) {
         let (by, detail) = (String::new(), "x".into());
-        let change = ServerChange { kind: "clock", by, id: None, detail };
+        let change = ServerChange { kind: "clock", by, id: None, detail, is_barrier: false };
         journal.push(None, Event::Changed(change));
     }
 

@@ -6,11 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
+use super::given::Given;
 use super::programs::resolved;
 use crate::rules::address::ObjectAddress;
+use crate::rules::asked::Asked;
 use crate::rules::conflict::Conflict;
 use crate::rules::gate::{Point, Visitor};
 use crate::rules::service::ServiceKind;
+use crate::rules::who::Who;
 use crate::rules::{Access, Cause, FileId, HandleId, Owner, ShareMode, Timestamp, Writer};
 
 /// The longest path and message that a row keeps, in bytes. A request chooses both, and needs no
@@ -234,7 +239,7 @@ pub struct AnsweredRequest {
     /// The path of the request without the account.
     pub path: String,
     /// Who sent the request.
-    pub client: String,
+    pub who: Who,
     /// The ID that the client gave the request.
     pub client_request: Option<Arc<str>>,
     /// The program that the client says it is.
@@ -249,6 +254,26 @@ pub struct AnsweredRequest {
     pub took: Duration,
     /// Why the request was refused, if it was.
     pub refusal: Option<RequestRefusal>,
+    /// What its head asked for.
+    pub asked: Asked,
+    /// What it read and changed.
+    pub given: Given,
+    pub answer: AnswerEnd,
+}
+
+/// What became of the answer to a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerEnd {
+    /// The client got it, as far as the server knows.
+    #[default]
+    Sent,
+    /// A fault, a reset or a restore closed the connection instead.
+    Dropped,
+    /// A fault ended it in the middle of its body.
+    Cut,
+    /// The client went away before there was an answer.
+    ClientGone,
 }
 
 /// Why a request was refused.
@@ -285,6 +310,9 @@ pub struct ServerChange {
     pub id: Option<u64>,
     /// More, in words: what the clock does, which state was restored.
     pub detail: String,
+    /// What was read and written before has nothing to do with what comes after: a test began, or
+    /// all data was replaced.
+    pub is_barrier: bool,
 }
 
 #[cfg(test)]

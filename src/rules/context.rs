@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::rules::who::Who;
 use crate::rules::writer::shortened;
 use crate::rules::{Owner, Timestamp, Writer};
 
@@ -62,11 +63,13 @@ pub struct Caller {
     pub request_id: Option<Arc<str>>,
     /// The program that the client says it is.
     pub user_agent: Option<Arc<str>>,
+    pub who: Who,
 }
 
 impl Caller {
     /// A caller on this machine, without a request over the network.
     pub fn local(owner: Arc<Owner>, operation: &'static str) -> Self {
-        Self { owner, operation, address: None, request_id: None, user_agent: None }
+        let who = Who { connection: owner.client.name.as_str().into(), ..Who::default() };
+        Self { owner, operation, address: None, request_id: None, user_agent: None, who }
     }
 }

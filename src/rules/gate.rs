@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
+use super::asked::Asked;
 use super::service::ServiceKind;
+use super::who::Who;
 
 /// A point on the way of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,9 +34,10 @@ pub struct Visitor {
     pub operation: String,
     /// The path of the request without the account.
     pub path: String,
-    pub client: String,
+    pub who: Who,
     /// The ID that its client gave it.
-    pub client_request: Option<String>,
+    pub client_request: Option<Arc<str>>,
     /// The program that the client says it is.
     pub user_agent: Option<Arc<str>>,
+    pub asked: Asked,
 }

@@ -6,6 +6,7 @@
 //! ```text
 //!   access       access and share modes
 //!   address      objects of the services, as people type and read them
+//!   asked        what the head of a request asks for: conditions, lease, parts
 //!   cause        why a request was refused: the rule, the open in the way
 //!   comparison   the operators of filters and of expressions over tags
 //!   conflict     what a request was refused for because of another client
@@ -22,11 +23,13 @@
 //!   id           identities: files, handles, clients
 //!   policy       stored access policies
 //!   service      the four services, and what each is called
+//!   who          the name of a client, and how it is known
 //!   writer       the request that changed an object last
 //! ```
 
 pub mod access;
 pub mod address;
+pub mod asked;
 pub mod cause;
 pub mod comparison;
 pub mod conditions;
@@ -44,6 +47,7 @@ pub mod pattern;
 pub mod policy;
 pub mod service;
 pub mod time;
+pub mod who;
 pub mod writer;
 
 pub use access::{Access, ShareMode};

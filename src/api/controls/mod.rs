@@ -26,7 +26,7 @@ use crate::bench::controls::{
     self as bench, FaultAction, FaultRow, Frequency, GateRow, Point, RULES_MAX, WaitingRow, kept,
 };
 use crate::clock::{ClockChange, SystemClock, TimeSource as _};
-use crate::journal::peers::process_of;
+use crate::journal::peers::{identity, process_of};
 use crate::rules::Timestamp;
 use crate::rules::pattern::{Pattern, is_on_mount};
 use crate::rules::time::{iso, parse_iso};
@@ -367,13 +367,14 @@ fn requests_of(pattern: Pattern) -> Requests {
 fn gate_entry(row: GateRow, waiting: &[WaitingRow]) -> GateEntry {
     let here = waiting.iter().filter(|one| one.gate == row.id);
     let entry = |one: &WaitingRow| {
-        let process = process_of(&one.visitor.client, SystemClock.now());
+        let process = process_of(&one.visitor.who.connection, SystemClock.now());
+        let client = identity(&one.visitor.who, process.as_ref());
         WaitingEntry {
             request: one.id,
             operation: one.visitor.operation.clone(),
             path: one.visitor.path.clone(),
-            client: one.visitor.client.clone(),
-            client_request: one.visitor.client_request.clone(),
+            client: client.name.to_string(),
+            client_request: one.visitor.client_request.as_deref().map(str::to_owned),
             user_agent: one.visitor.user_agent.as_deref().map(str::to_owned),
             pid: process.as_ref().map(|process| process.pid),
             program: process.map(|process| process.program.to_string()),

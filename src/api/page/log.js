@@ -30,7 +30,7 @@ export function moment(iso) {
 const processes = new Map();
 
 /** The connection or mount that a row came through, without what changes from request to request. */
-export const connection = (row) => (row.client ?? row.address ?? '').replace(/, request .*$/, '').replace(/^REST /, '');
+export const connection = (row) => (row.connection ?? row.client ?? row.address ?? '').replace(/, request .*$/, '').replace(/^REST /, '');
 
 /** A client's name: its program and process as far as known, otherwise its address. */
 export function clientName(row) {
@@ -41,7 +41,7 @@ export function clientName(row) {
 
 /** Remembers the process that a row tells of. */
 export function noteProcess(row) {
-  if (!(row.pid > 0) || !row.program || !row.client?.startsWith('REST ')) return;
+  if (!(row.pid > 0) || !row.program || !(row.connection ?? row.client)?.startsWith('REST ')) return;
   processes.set(connection(row), clientName(row));
   if (processes.size > KEPT_MAX) processes.delete(processes.keys().next().value);
 }
@@ -115,7 +115,7 @@ const WORDS = {
 const LINE_LETTERS = 88;
 
 /** Events that concern the server as a whole: a line across the timeline. */
-const GLOBAL = /^(clock|state|gate-|fault-|reset|page$|server)/;
+const GLOBAL = /^(clock|state|gate-|fault-|reset|mark|page$|server)/;
 
 function target(row) {
   if (row.object && !row.path) return row.object;
@@ -139,7 +139,7 @@ function globalWords(row) {
  * True for a refusal that the request's own row tells as well: the log of files has an entry for each
  * refusal, and HTTP requests have one for each answer.
  */
-const isToldTwice = (row) => row.event === 'refused' && /^REST /.test(row.client ?? '');
+const isToldTwice = (row) => row.event === 'refused' && /^REST /.test(row.connection ?? row.client ?? '');
 
 /** Makes an entry of the log from a row of the API. */
 export function entryOf(row) {

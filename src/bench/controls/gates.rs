@@ -365,7 +365,9 @@ impl Gates {
 mod tests {
     use super::*;
     use crate::journal::Reads;
+    use crate::rules::asked::Asked;
     use crate::rules::service::ServiceKind;
+    use crate::rules::who::Who;
 
     const LONG: Duration = Duration::from_mins(5);
 
@@ -388,9 +390,10 @@ mod tests {
             account: seen.account.into(),
             operation: seen.operation.into(),
             path: seen.path.into(),
-            client: "a test".into(),
+            who: Who::default(),
             client_request: None,
             user_agent: None,
+            asked: Asked::default(),
         };
         gates.pass(point, &seen, visitor).await == Ok(true)
     }

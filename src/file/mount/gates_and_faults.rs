@@ -18,8 +18,10 @@ use crate::bench::controls::{EndedAtGate, FaultAction, Point, Stopped, Visitor};
 use crate::file::rules::SharePath;
 use crate::journal::Event;
 use crate::journal::programs::process_and_program;
+use crate::rules::asked::Asked;
 use crate::rules::pattern::PatternSubject;
 use crate::rules::service::ServiceKind;
+use crate::rules::who::{ClientBy, Who};
 
 /// A call that gates or faults can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,14 +190,22 @@ fn stop(
 }
 
 fn visitor(of: &MountControls, call: MountCall, place: &str, caller: Requester) -> Visitor {
-    let client = match process_and_program(caller.pid) {
+    let name = match process_and_program(caller.pid) {
         (pid, Some(program)) => format!("{program} (pid {pid})"),
         (pid, None) => format!("pid {pid}"),
     };
     let (operation, path) = (call.name().to_owned(), place.to_owned());
     let (service, account) = (ServiceKind::File, Arc::clone(&of.account));
-    let (client_request, user_agent) = (None, None);
-    Visitor { service, account, operation, path, client, client_request, user_agent }
+    Visitor {
+        service,
+        account,
+        operation,
+        path,
+        who: Who::named(&name, ClientBy::Process),
+        client_request: None,
+        user_agent: None,
+        asked: Asked::default(),
+    }
 }
 
 /// The share and the path in it, as gates and faults name them.

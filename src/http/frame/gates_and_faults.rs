@@ -23,6 +23,7 @@ use crate::bench::controls::{EndedAtGate, FaultAction, Point, Visitor};
 use crate::http::request::Request;
 use crate::journal::Event;
 use crate::rules::Caller;
+use crate::rules::asked::Asked;
 use crate::rules::pattern::PatternSubject;
 
 /// The longest piece of a slow answer.
@@ -62,9 +63,10 @@ impl Visit {
             account: address.account.as_str().into(),
             operation: documented::name_of(service.kind, caller.operation).to_owned(),
             path: service.named_path(address),
-            client: caller.owner.client.name.clone(),
-            client_request: caller.request_id.as_deref().map(str::to_owned),
+            who: caller.who.clone(),
+            client_request: caller.request_id.clone(),
             user_agent: caller.user_agent.clone(),
+            asked: Asked::default(),
         };
         Self { headers: request.headers.clone(), account: address.account.clone(), visitor }
     }

@@ -46,6 +46,7 @@ use crate::http::request::{Query, Request, stamp};
 use crate::http::workers::{Undone, on_a_thread};
 use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
+use crate::rules::who::Who;
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
 use crate::sync::random::new_guid;
 
@@ -237,6 +238,7 @@ fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller
         (value.len() <= most).then(|| Arc::from(value))
     };
     let request_id: Option<Arc<str>> = text("x-ms-client-request-id", CLIENT_ID_MAX);
+    let who = Who { connection: connection.client.name.as_str().into(), ..Who::default() };
     let owner = match &request_id {
         None => connection,
         Some(id) => {
@@ -246,7 +248,7 @@ fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller
         }
     };
     let user_agent = text("user-agent", USER_AGENT_MAX);
-    Caller { owner, operation: "", address: Some(peer), request_id, user_agent }
+    Caller { owner, operation: "", address: Some(peer), request_id, user_agent, who }
 }
 
 /// Routes and authorises a request, and carries it out.

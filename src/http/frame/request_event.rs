@@ -17,9 +17,11 @@ use super::site::Site;
 use super::{documented, wording};
 use crate::http::observer::UNKNOWN;
 use crate::http::request::Request;
-use crate::journal::row::{AnsweredRequest, RefusedRequest, RequestRefusal};
-use crate::journal::{AccountJournal, Event};
+use crate::journal::row::{AnswerEnd, AnsweredRequest, RefusedRequest, RequestRefusal};
+use crate::journal::{AccountJournal, Event, Given};
+use crate::rules::asked::Asked;
 use crate::rules::service::ServiceKind;
+use crate::rules::who::Who;
 use crate::rules::{Caller, Cause, Owner, RefusalKind, Spelled};
 
 /// A request under way, for the journal.
@@ -48,6 +50,7 @@ impl RequestEvent {
         let Some(told) = &mut self.0 else { return };
         told.account = Some(request.address.account.as_str().into());
         told.answered.path = told.site.service.named_path(&request.address);
+        told.answered.who.clone_from(&caller.who);
         told.answered.client_request.clone_from(&caller.request_id);
         told.answered.user_agent.clone_from(&caller.user_agent);
     }
@@ -89,7 +92,7 @@ fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> Answer
         service,
         operation: UNKNOWN,
         path: String::new(),
-        client: connection.client.name.clone(),
+        who: Who { connection: connection.client.name.as_str().into(), ..Who::default() },
         client_request: None,
         user_agent: None,
         request_id: request_id.to_owned(),
@@ -97,6 +100,9 @@ fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> Answer
         code: String::new(),
         took: Duration::ZERO,
         refusal: None,
+        asked: Asked::default(),
+        given: Given::default(),
+        answer: AnswerEnd::default(),
     }
 }
 

@@ -303,7 +303,8 @@ fn the_journal_has_the_faults_that_calls_meet_and_gates_whose_limit_ended() {
     let [met, stopped, went] = rows.as_slice() else { panic!("{rows:?}") };
     let Event::Fault { fault: 1, visitor } = &*met.event else { panic!("{met:?}") };
     assert_eq!((&*visitor.operation, &*visitor.path), ("Mount Open", "test/a"));
-    assert!(visitor.client.contains(&format!("pid {}", std::process::id())), "{visitor:?}");
+    let name = &visitor.who.identity(None).name;
+    assert!(name.contains(&format!("pid {}", std::process::id())), "{visitor:?}");
     assert!(matches!(&*stopped.event, Event::Gated(at) if !at.timed_out), "{stopped:?}");
     assert!(matches!(&*went.event, Event::Released(at) if at.timed_out), "{went:?}");
 }

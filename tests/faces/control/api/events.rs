@@ -63,7 +63,8 @@ fn requests_of_all_services_are_in_one_order() {
         (&row["code"], &row["account"]),
         (&json!("BlobNotFound"), &json!("devstoreaccount1"))
     );
-    assert!(row["client"].as_str().unwrap().starts_with("REST 127.0.0.1:"), "{row}");
+    assert!(row["connection"].as_str().unwrap().starts_with("REST 127.0.0.1:"), "{row}");
+    assert_eq!(row["answer"], "sent");
     assert!(row["started"].as_str() <= row["system"].as_str(), "{row}");
     assert!(row["duration_us"].is_u64() && row["request_id"].is_string(), "{row}");
     let message = row["refusal"]["message"].as_str().unwrap();

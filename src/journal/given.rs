@@ -1,0 +1,141 @@
+//! What a request read and changed, for its row in the journal.
+//!
+//! Decides how much of a list a row keeps. The services and the HTTP front end fill it in while
+//! they carry a request out; what the head of a request asks for is in [`crate::rules::asked`].
+
+use serde::{Serialize, Serializer};
+
+use crate::rules::Timestamp;
+use crate::rules::address::ObjectAddress;
+use crate::rules::asked::{Fingerprint, Parts};
+use crate::rules::time::iso;
+
+/// The most objects of a list that a row keeps.
+pub const LISTED_MAX: usize = 256;
+
+/// What a request read and changed, as far as it is known. The names are those of the fields in
+/// JSON.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Given {
+    /// The place of the request in the order in which changes took effect: the number of its own
+    /// change, or of the last change that a read is sure to have seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<u64>,
+    /// The `ETag` of the object that it read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag_read: Option<String>,
+    /// The objects that it changed: one, or several for a batch or a rename.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedObject>,
+    /// The objects that a list or a query has shown, at most [`LISTED_MAX`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<ListedObject>,
+    /// The list has shown more than `listed` has.
+    #[serde(skip_serializing_if = "is_false")]
+    pub listed_more: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_given: Option<Fingerprint>,
+    /// When the lease ends by itself; none if it is infinite.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "iso_option")]
+    pub lease_until: Option<Timestamp>,
+    /// The messages that it was given, or whose receipt it was given anew.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<GivenMessage>,
+    /// A hash of the body.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hex_option")]
+    pub body: Option<u64>,
+}
+
+/// An object that a request changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ChangedObject {
+    #[serde(serialize_with = "as_text")]
+    pub object: ObjectAddress,
+    /// None if it was not there before, or has no `ETag`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag_before: Option<String>,
+    /// As before if the change does not move it; none if the object is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag_after: Option<String>,
+    /// The part of it that was changed, if it is not the part that the request asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+}
+
+/// An object in a list.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ListedObject(
+    #[serde(serialize_with = "as_text")] pub ObjectAddress,
+    /// Its `ETag`.
+    pub Option<String>,
+);
+
+/// A message of a queue as a client is given it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct GivenMessage {
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt_given: Option<Fingerprint>,
+    #[serde(serialize_with = "iso_text")]
+    pub visible_until: Timestamp,
+    pub dequeue_count: u64,
+}
+
+fn as_text<S: Serializer>(text: &impl ToString, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&text.to_string())
+}
+
+fn iso_text<S: Serializer>(when: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&iso(*when))
+}
+
+fn iso_option<S: Serializer>(when: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
+    when.map(iso).serialize(to)
+}
+
+fn hex_option<S: Serializer>(hash: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+    hash.map(|hash| format!("{hash:016x}")).serialize(to)
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_row_has_objects_as_commands_name_them_and_moments_as_the_services_write_them() {
+        let object = || ObjectAddress::read("blob:docs/a").unwrap();
+        let etags = (Some("\"1\"".to_owned()), Some("\"2\"".to_owned()));
+        let given = Given {
+            effect: Some(7),
+            changed: vec![ChangedObject {
+                object: object(),
+                etag_before: etags.0.clone(),
+                etag_after: etags.1,
+                parts: None,
+            }],
+            listed: vec![ListedObject(object(), etags.0)],
+            lease_until: Some(Timestamp(0)),
+            body: Some(0xab),
+            ..Given::default()
+        };
+        assert_eq!(
+            serde_json::to_value(&given).unwrap(),
+            json!({
+                "effect": 7,
+                "changed": [
+                    { "object": "blob:docs/a", "etag_before": "\"1\"", "etag_after": "\"2\"" },
+                ],
+                "listed": [["blob:docs/a", "\"1\""]],
+                "lease_until": "1970-01-01T00:00:00.0000000Z",
+                "body": "00000000000000ab",
+            })
+        );
+        assert_eq!(serde_json::to_value(Given::default()).unwrap(), json!({}));
+    }
+}

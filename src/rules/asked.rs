@@ -1,0 +1,140 @@
+//! What the head of a request asks for, beside its operation and its object: conditions, lease,
+//! receipt, and the part of the object that it concerns.
+//!
+//! Decides nothing: the journal and the gates tell it, the report judges by it. Secrets are here
+//! as fingerprints alone.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// Stands for a secret: equal secrets have equal fingerprints, and none tells its secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Fingerprint(pub u32);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The part of an object that a request reads or changes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Parts {
+    Metadata,
+    Tags,
+    /// The properties of the content, the tier, the access policy.
+    Headers,
+    Lease,
+    /// Blocks that are not committed.
+    Blocks,
+    /// Bytes, from the first number up to the second, without it.
+    Range(u64, u64),
+    /// The properties of an entity with these names.
+    Properties(Vec<String>),
+}
+
+impl Parts {
+    /// Whether two parts of one object have something in common; no part is the whole object.
+    pub fn overlap(one: Option<&Self>, other: Option<&Self>) -> bool {
+        match (one, other) {
+            (None, _) | (_, None) => true,
+            (Some(Self::Range(first, end)), Some(Self::Range(other, last))) => {
+                first < last && other < end
+            }
+            (Some(Self::Properties(names)), Some(Self::Properties(others))) => {
+                names.iter().any(|name| others.contains(name))
+            }
+            (Some(one), Some(other)) => one == other,
+        }
+    }
+}
+
+/// What the head of a request asks for. The names are those of the journal's fields.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Asked {
+    /// The object that is copied or renamed: its address if it is in this account, or else its
+    /// URL without a signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The names that a list is limited to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// None: the whole object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_none_match: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_modified_since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_unmodified_since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_tags: Option<String>,
+    /// The length that an append blob must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub append_position: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_sent: Option<Fingerprint>,
+    /// `acquire`, `renew`, `change`, `release` or `break`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_action: Option<String>,
+    /// The message of a queue that the path names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt_used: Option<Fingerprint>,
+    /// The length of the body, as it was announced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// The trace ID of `traceparent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_an_object_overlap_if_they_have_something_in_common() {
+        let names = |names: &[&str]| {
+            Some(Parts::Properties(names.iter().map(|name| (*name).to_owned()).collect()))
+        };
+        for (one, other, overlap) in [
+            (None, None, true),
+            (None, Some(Parts::Metadata), true),
+            (Some(Parts::Metadata), Some(Parts::Metadata), true),
+            (Some(Parts::Metadata), Some(Parts::Tags), false),
+            (Some(Parts::Range(0, 512)), Some(Parts::Range(511, 600)), true),
+            (Some(Parts::Range(0, 512)), Some(Parts::Range(512, 600)), false),
+            (Some(Parts::Range(0, 512)), Some(Parts::Metadata), false),
+            (names(&["a", "b"]), names(&["b"]), true),
+            (names(&["a", "b"]), names(&["c"]), false),
+        ] {
+            assert_eq!(Parts::overlap(one.as_ref(), other.as_ref()), overlap, "{one:?} {other:?}");
+            assert_eq!(Parts::overlap(other.as_ref(), one.as_ref()), overlap, "{other:?} {one:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_a_request_does_not_have_is_left_out() {
+        let asked = Asked {
+            if_match: Some("*".into()),
+            lease_sent: Some(Fingerprint(0xab)),
+            parts: Some(Parts::Range(0, 512)),
+            ..Asked::default()
+        };
+        let json = r#"{"parts":{"range":[0,512]},"if_match":"*","lease_sent":"000000ab"}"#;
+        assert_eq!(serde_json::to_string(&asked).unwrap(), json);
+    }
+}
