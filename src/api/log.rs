@@ -59,16 +59,22 @@ impl Session {
         self.push_change(kind, id, detail.into(), false);
     }
 
-    /// Records that what comes has nothing to do with what was.
-    pub(super) fn tell_barrier(&self, kind: &'static str, detail: impl Into<String>) {
-        self.push_change(kind, None, detail.into(), true);
+    /// Records that what comes has nothing to do with what was; the number of the row.
+    pub(super) fn tell_barrier(&self, kind: &'static str, detail: impl Into<String>) -> u64 {
+        self.push_change(kind, None, detail.into(), true)
     }
 
-    fn push_change(&self, kind: &'static str, id: Option<u64>, detail: String, is_barrier: bool) {
+    fn push_change(
+        &self,
+        kind: &'static str,
+        id: Option<u64>,
+        detail: String,
+        is_barrier: bool,
+    ) -> u64 {
         // The process of a command waits for its answer, so its program is known now.
         let by = resolved(&self.owner).to_string();
         let change = ServerChange { kind, by, id, detail, is_barrier };
-        self.serving.controls().journal.push(None, Event::Changed(change));
+        self.serving.controls().journal.push(None, Event::Changed(change))
     }
 }
 

@@ -28,6 +28,7 @@
 //!   objects         blobs, queues, messages and entities as people are told of them
 //!   stored          what is stored, one level at a time
 //!   controls        the clock, gates and faults
+//!   clients         names of clients, marks between tests
 //!   states          the state of the server as a whole
 //!   shares          shares as a whole, their snapshots
 //!   log, events     which rows of the journal a request is given, by page or as a stream
@@ -49,6 +50,7 @@ mod body;
 mod call;
 mod calls;
 mod client;
+mod clients;
 mod controls;
 mod events;
 mod failure;
@@ -81,6 +83,7 @@ pub use address::*;
 pub use call::Call;
 pub use calls::{BODY_MAX, WAIT_MAX, WAITS_MAX, read_any};
 pub use client::{ANSWER_MAX, AnswerLines, ApiClient, ClientError};
+pub use clients::*;
 pub use controls::*;
 pub use events::{FOLLOWERS_MAX, GetEvents};
 pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail, RefusalDetail, RefusalKind};

@@ -44,6 +44,8 @@ pub struct ChangeRow {
     pub time: String,
     /// The operation, as the service's documentation names it.
     pub operation: String,
+    /// The name of the client, if it has one.
+    pub client: Option<String>,
     /// `x-ms-client-request-id`.
     pub client_request: Option<String>,
     /// `User-Agent`.
@@ -310,6 +312,7 @@ impl Session {
             object: address.to_string(),
             time: iso(by.when),
             operation: by.operation.clone(),
+            client: by.client.clone(),
             client_request: by.client_request.clone(),
             user_agent: by.user_agent.clone(),
             address: by.address.clone(),
@@ -418,6 +421,9 @@ impl ChangeRow {
     pub fn words(&self) -> String {
         let Self { time, operation, .. } = self;
         let mut text = format!("changed {time} by {operation}");
+        if let Some(client) = &self.client {
+            text = format!("{text}, client {client}");
+        }
         if let Some(id) = &self.client_request {
             text = format!("{text}, client request {id}");
         }

@@ -17,18 +17,19 @@ use super::calls::Api;
 use super::openapi::{Document, GetDocument};
 use super::session::Session;
 use super::{
-    ApiFailure, BreakLease, ClockState, CloseHandle, CloseHandles, Closed, ConnectionInfo,
-    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, DeleteState, Deleted, ErrorAnswer,
-    Explanation, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClock, GetConnection,
-    GetEvents, GetFaults, GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetLease, GetLeases,
-    GetLocks, GetLog, GetMessages, GetObjects, GetPending, GetShares, GetSnapshots, GetStates,
-    GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, LeaseBroken, LeaseList,
-    LeaseShown, LockList, MessageList, NewFault, NewGate, ObjectList, PendingList, Release,
-    ReleaseGate, ReleaseGates, ReleaseRequest, Released, RemoveFault, RemoveFaults, RemoveGate,
-    RemoveGates, Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState, ServerStatus,
-    ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted, StateEntry,
-    StateList, StateRestored, Stop, Stopping, TurnClock, Undelete, Undeleted, Unmount, Unmounted,
-    WaitAtGate, Waiting, Went,
+    AddClient, ApiFailure, BreakLease, ClientEntry, ClientList, ClientRemoved, ClockState,
+    CloseHandle, CloseHandles, Closed, ConnectionInfo, CreateShare, CreateSnapshot, DeleteShare,
+    DeleteSnapshot, DeleteState, Deleted, ErrorAnswer, Explanation, FaultAdded, FaultList,
+    GateAdded, GateEntry, GateList, GetClients, GetClock, GetConnection, GetEvents, GetFaults,
+    GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetLease, GetLeases, GetLocks, GetLog,
+    GetMessages, GetObjects, GetPending, GetShares, GetSnapshots, GetStates, GetStatus, GetWhy,
+    HandleList, History, HoldList, HoldOptions, HoldRow, LeaseBroken, LeaseList, LeaseShown,
+    LockList, MarkSet, MessageList, NewFault, NewGate, ObjectList, PendingList, Release,
+    ReleaseGate, ReleaseGates, ReleaseRequest, Released, RemoveClient, RemoveFault, RemoveFaults,
+    RemoveGate, RemoveGates, Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState,
+    ServerStatus, SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun,
+    StateDeleted, StateEntry, StateList, StateRestored, Stop, Stopping, TurnClock, Undelete,
+    Undeleted, Unmount, Unmounted, WaitAtGate, Waiting, Went,
 };
 use crate::journal::json::EventPage;
 
@@ -211,6 +212,15 @@ calls! {
         "Removes all faults", plain(Session::remove_faults);
     DELETE "/api/v1/faults/{id}" removeFault: RemoveFault => Removed, 200 []
         "Removes a fault", plain(Session::remove_fault);
+    GET "/api/v1/clients" clients: GetClients => ClientList, 200 []
+        "Clients that have a name, each with a key of its own", plain(Session::clients);
+    POST "/api/v1/clients" addClient: AddClient => ClientEntry, 201 [409]
+        "Adds a client: the key that signs a request names the client in the journal",
+        plain(Session::add_client);
+    DELETE "/api/v1/clients/{name}" removeClient: RemoveClient => ClientRemoved, 200 []
+        "Removes a client", plain(Session::remove_client);
+    POST "/api/v1/marks" mark: SetMark => MarkSet, 201 []
+        "Sets a mark in the journal: a test begins", plain(Session::set_mark);
     GET "/api/v1/events" events: GetEvents => EventPage, 200 []
         "What happens, all services in one order: a page, or with `Accept: text/event-stream` as \
          server-sent events", task(Api::events);

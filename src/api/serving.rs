@@ -11,6 +11,7 @@ use crate::blob::service::{BlobResult, BlobService};
 use crate::clock::TimeSource;
 use crate::file::rules::ShareMode;
 use crate::file::service::FileService;
+use crate::http::auth::NamedClients;
 use crate::journal::{AccountJournal, Change};
 use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::address::ObjectAddress;
@@ -74,6 +75,14 @@ pub trait ServedAccount: Send + Sync {
     }
 }
 
+/// How clients reach the services of an account.
+#[derive(Clone)]
+pub struct Reached {
+    pub info: ConnectionInfo,
+    /// The clients that have a name.
+    pub clients: Arc<NamedClients>,
+}
+
 /// A running server. Errors are texts that say what to do.
 pub trait Serving: Send + Sync {
     /// The account that is meant where none is named.
@@ -98,7 +107,7 @@ pub trait Serving: Send + Sync {
     }
 
     /// How clients of an account find its services, if any listens.
-    fn connection(&self, account: &str) -> Option<ConnectionInfo>;
+    fn reached(&self, account: &str) -> Option<Reached>;
 
     /// The operations of the services, under every name that they have.
     fn operations(&self) -> Vec<KnownOperation>;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controls::ClockState;
 use super::failure::ApiFailure;
+use super::serving::Reached;
 use super::session::{Session, shares_of};
 
 /// Asks what is served, and where.
@@ -88,7 +89,7 @@ impl Session {
     /// What is served, and where; with the token of the admin address for the server's owner alone.
     pub fn status(&self, _: GetStatus) -> Result<ServerStatus, ApiFailure> {
         let about = self.serving.about();
-        let connection = self.serving.connection(self.account.name());
+        let connection = self.serving.reached(self.account.name()).map(|reached| reached.info);
         let accounts = self.serving.accounts();
         let mut shares = Vec::new();
         for account in &accounts {
@@ -116,7 +117,12 @@ impl Session {
     }
 
     pub fn connection(&self, _: GetConnection) -> Result<ConnectionInfo, ApiFailure> {
-        self.serving.connection(self.account.name()).ok_or_else(|| {
+        Ok(self.reached()?.info)
+    }
+
+    /// How clients reach the services of the account.
+    pub(super) fn reached(&self) -> Result<Reached, ApiFailure> {
+        self.serving.reached(self.account.name()).ok_or_else(|| {
             let why = "this server offers no service over HTTP: it was started with --no-rest";
             ApiFailure::not_found(why)
         })

@@ -13,7 +13,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Look", &["status", "handles", "why", "history", "events"]),
     ("Hold and close", &["hold", "run", "close-handle", "lease", "undelete"]),
     ("Data", &["ls", "mk", "put", "get", "rm", "shares", "snapshot", "connection-string", "sas"]),
-    ("Test bench", &["clock", "gate", "fault", "state"]),
+    ("Test bench", &["clock", "gate", "fault", "state", "client"]),
 ];
 
 /// The program with its help laid out: that of each command, and its own in groups.

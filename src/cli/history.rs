@@ -22,10 +22,10 @@ Example:
 /// Show who changed blobs, messages and entities
 ///
 /// The latest changes, oldest first. A table on a terminal, shortened; otherwise a line for each
-/// with tabs between: time, object, operation, client request ID, user agent, address, ETag. The
-/// last writer of an object is always known; older changes are forgotten at a restart, and the
-/// oldest when the server has 32,768 later changes and refusals. Files have `latchfs events`
-/// instead.
+/// with tabs between: time, object, operation, client, client request ID, user agent, address,
+/// ETag. The last writer of an object is always known; older changes are forgotten at a restart,
+/// and the oldest when the server has 32,768 later changes and refusals. Files have `latchfs
+/// events` instead.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct History {
@@ -50,8 +50,16 @@ impl History {
         let api::History { changes } =
             self.server.ask(&GetHistory { object: self.object.clone() })?;
         let latest = &changes[changes.len().saturating_sub(self.last)..];
-        let headings =
-            ["TIME", "OBJECT", "OPERATION", "CLIENT REQUEST", "USER AGENT", "ADDRESS", "ETAG"];
+        let headings = [
+            "TIME",
+            "OBJECT",
+            "OPERATION",
+            "CLIENT",
+            "CLIENT REQUEST",
+            "USER AGENT",
+            "ADDRESS",
+            "ETAG",
+        ];
         let cells = if io::stdout().is_terminal() { short_row } else { row };
         self.output.show_rows(latest, headings, cells)?;
         Ok(ExitCode::SUCCESS)
@@ -60,20 +68,21 @@ impl History {
 
 /// A change as it fits on a terminal: the time of day, the beginning of the request's ID, and what
 /// the client calls itself first.
-fn short_row(change: &ChangeRow) -> [String; 7] {
+fn short_row(change: &ChangeRow) -> [String; 8] {
     const ID_LETTERS: usize = 8;
-    let [time, object, operation, id, agent, address, etag] = row(change);
+    let [time, object, operation, client, id, agent, address, etag] = row(change);
     let id = id.chars().take(ID_LETTERS).collect();
     let agent = agent.split(' ').next().unwrap_or_default().to_owned();
-    [time_of_day(&time), object, operation, id, agent, address, etag]
+    [time_of_day(&time), object, operation, client, id, agent, address, etag]
 }
 
-fn row(change: &ChangeRow) -> [String; 7] {
+fn row(change: &ChangeRow) -> [String; 8] {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     [
         change.time.clone(),
         change.object.clone(),
         change.operation.clone(),
+        text(&change.client),
         text(&change.client_request),
         text(&change.user_agent),
         text(&change.address),
@@ -127,6 +136,7 @@ mod tests {
             time: "2026-01-02T03:04:05.1234567Z".into(),
             object: "blob:docs/a".into(),
             operation: "Put Blob".into(),
+            client: text("A"),
             client_request: text("5f0c1a22-0000-4000-8000-000000000000"),
             user_agent: text("azsdk-python-storage-blob/12.28.0 Python/3.11 (Linux)"),
             address: text("127.0.0.1:4000"),
@@ -134,7 +144,7 @@ mod tests {
         };
         let shown = short_row(&change).join(" ");
         let agent = "azsdk-python-storage-blob/12.28.0";
-        let rest = format!("Put Blob 5f0c1a22 {agent} 127.0.0.1:4000 \"0x8DF\"");
+        let rest = format!("Put Blob A 5f0c1a22 {agent} 127.0.0.1:4000 \"0x8DF\"");
         assert_eq!(shown, format!("03:04:05.123 blob:docs/a {rest}"));
     }
 }

@@ -22,6 +22,7 @@
 //!   matching       which requests a gate or a fault matches
 //!   state          `state`: all data saved, restored, reset
 //!   connection     `connection-string`
+//!   client         `client`: names of clients
 //!   sas            `sas`
 //!   completions    `completions`
 //!   azurite_names  Azurite's command names
@@ -40,6 +41,7 @@
 
 mod account;
 mod azurite_names;
+mod client;
 mod clock;
 mod completions;
 mod connection;
@@ -150,6 +152,7 @@ enum Command {
     Gate(gate::GateCommand),
     Fault(fault::FaultCommand),
     State(state::StateCommand),
+    Client(client::ClientCommand),
 }
 
 impl Command {
@@ -205,6 +208,7 @@ pub fn run() -> ExitCode {
         Command::Gate(gate) => gate.run(),
         Command::Fault(fault) => fault.run(),
         Command::State(state) => state.run(),
+        Command::Client(client) => client.run(),
         Command::Shares(shares) => shares.run(),
         Command::Lease(lease) => lease.run(),
         Command::Snapshot(snapshot) => snapshot.run(),

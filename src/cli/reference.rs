@@ -147,7 +147,8 @@ fn the_help_of_every_command_fits_a_screen_and_has_an_example() {
         for flag in ["-h", "--help"] {
             let text = printed(&words, flag);
             let lines = text.lines().count();
-            let long = flag == "--help" && LONG.contains(&name.as_str());
+            // The program's own help is a list of its commands, a line each.
+            let long = (flag == "--help" && LONG.contains(&name.as_str())) || name == "latchfs";
             assert!(long || lines <= LINES_MAX, "{name} {flag} has {lines} lines:\n{text}");
             assert!(text.contains("Example"), "{name} {flag} has no example:\n{text}");
         }

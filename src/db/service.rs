@@ -109,9 +109,16 @@ pub(crate) trait DbService: Sized {
             store.submit(
                 purpose,
                 move |tx| {
+                    if let Some(noted) = &cx.noted {
+                        noted.begins();
+                    }
                     let begun = inside.begin(tx, &cx);
                     let answer = change(&begun)?;
-                    Ok((answer, inside.finish(begun)?))
+                    let effects = inside.finish(begun)?;
+                    if let Some(noted) = &cx.noted {
+                        noted.takes_effect();
+                    }
+                    Ok((answer, effects))
                 },
                 move |done: Result<_, ErrorOf<Self>>| {
                     drop(send.send(done.map(|(answer, effects)| {

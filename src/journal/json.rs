@@ -130,6 +130,9 @@ impl EventRow {
                 made.object = Some(format!("{}:{}", refused.service, refused.object));
                 made.place("", &refused.object);
                 made.who(&programs.resolve(&refused.who));
+                if let Some(by) = refused.client_by {
+                    made.add(&json!({ "client_by": by }));
+                }
                 made.add(&refusal(refused.operation, &refused.cause, programs));
             }
             Event::Written { .. } => unreachable!("a page has no changes"),

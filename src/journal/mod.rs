@@ -5,14 +5,13 @@
 //!
 //! ```text
 //!   ring      the rows that are kept, and how followers wait for the next one
-//!   row       one row, and what it may tell of; given: what a request read and changed
+//!   row       one row, and what it may tell of
 //!   history   the latest changes of a service
 //!   json      a row as clients read it
 //!   programs  the names of programs behind process ids
 //!   peers     the processes behind connections from this machine
 //! ```
 
-pub mod given;
 pub mod history;
 pub mod json;
 pub mod peers;
@@ -20,7 +19,8 @@ pub mod programs;
 pub mod ring;
 pub mod row;
 
-pub use given::{ChangedObject, Given, GivenMessage, ListedObject};
 pub use history::History;
 pub use ring::{AccountJournal, Journal, Page, Reads};
 pub use row::{Change, Event, FileEvent, Happening, Row};
+
+pub use crate::rules::given::{self, ChangedObject, Given, GivenMessage, ListedObject};

@@ -16,7 +16,9 @@ use tokio::time::timeout;
 
 use super::row::{Event, FileEvent, Row};
 use crate::clock::{TestClock, TimeSource};
+use crate::rules::noted::{Effects, Noted};
 use crate::rules::service::ServiceKind;
+use crate::rules::who::{ClockSequence, ClockSequences};
 use crate::sync::{Mutex, MutexGuard};
 
 const POISON: &str = "nothing panics while the rows are held";
@@ -61,6 +63,9 @@ pub struct Journal {
     lists_all: AtomicBool,
     kept: Mutex<Kept>,
     grew: Notify,
+    /// Numbers changes in the order in which they take effect.
+    effects: Arc<Effects>,
+    threads: Mutex<ClockSequences>,
     /// Refusals because of another client since the start, by account, service and rule.
     refused: Mutex<RefusalCounts>,
 }
@@ -101,6 +106,8 @@ impl Journal {
             lists_all: AtomicBool::new(false),
             kept: Mutex::new(Kept { newest: 0, passing, lasting, dropped: 0, dropped_to: 0, max }),
             grew: Notify::new(),
+            effects: Arc::default(),
+            threads: Mutex::default(),
             refused: Mutex::default(),
         }
     }
@@ -125,10 +132,21 @@ impl Journal {
         self.lists_all.load(Ordering::Relaxed)
     }
 
-    /// Adds a row; its number and its times are given here.
-    pub fn push(&self, account: Option<Arc<str>>, event: Event) {
+    /// Where a request notes what it reads and changes; none if requests are not recorded.
+    pub fn noted(&self) -> Option<Arc<Noted>> {
+        self.records_all().then(|| Arc::new(Noted::new(&self.effects)))
+    }
+
+    /// The clock sequence of a request's ID, which tells the threads of a process apart.
+    pub fn thread_of(&self, id: &str) -> Option<ClockSequence> {
+        self.threads.lock().expect(POISON).of(id)
+    }
+
+    /// Adds a row; its number and its times are given here. Returns the number, 0 if the row is not
+    /// recorded.
+    pub fn push(&self, account: Option<Arc<str>>, event: Event) -> u64 {
         if !event.is_lasting() && !self.records_all() {
-            return;
+            return 0;
         }
         if let (Some(account), Some((service, rule))) = (&account, event.conflict()) {
             let mut refused = self.refused.lock().expect(POISON);
@@ -138,10 +156,12 @@ impl Journal {
         let event = Arc::new(event.kept());
         let mut kept = self.kept();
         let oldest = kept.push(Row { seq: 0, time, system, account, event });
+        let seq = kept.newest;
         // Freed after the lock.
         drop(kept);
         drop(oldest);
         self.grew.notify_waiters();
+        seq
     }
 
     /// The events after number `seq`, at most `most` of them. A number beyond the newest is one of
@@ -356,7 +376,8 @@ mod tests {
         ] {
             let (object, operation) = ("docs/a".to_owned(), "Put Blob");
             let cause = cause(conflict.into());
-            let refused = RefusedRequest { service, object, who: who(), operation, cause };
+            let refused =
+                RefusedRequest { service, object, who: who(), client_by: None, operation, cause };
             journal.push(Event::Refused(refused));
         }
         let count = |service, rule| journal.journal().refused(journal.account(), service, rule);
@@ -387,7 +408,9 @@ mod tests {
     fn what_comes_with_every_request_displaces_no_refusal() {
         let journal = journal([2, 2]);
         change(&journal);
-        (0..4).for_each(|_| journal.push(None, closed()));
+        for _ in 0..4 {
+            journal.push(None, closed());
+        }
         change(&journal);
         journal.push(None, closed());
         assert_eq!(numbers(&journal.after(0, 9, Reads::All)), (3, vec![1, 5, 6, 7], 7));

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::given::Given;
 use super::programs::resolved;
 use crate::rules::address::ObjectAddress;
 use crate::rules::asked::Asked;
 use crate::rules::conflict::Conflict;
 use crate::rules::gate::{Point, Visitor};
+use crate::rules::given::Given;
 use crate::rules::service::ServiceKind;
-use crate::rules::who::Who;
+use crate::rules::who::{ClientBy, Who};
 use crate::rules::{Access, Cause, FileId, HandleId, Owner, ShareMode, Timestamp, Writer};
 
 /// The longest path and message that a row keeps, in bytes. A request chooses both, and needs no
@@ -145,7 +145,8 @@ impl Event {
                 cut(&mut at.visitor.path, TEXT_MAX);
             }
             Self::Fault { visitor, .. } => cut(&mut visitor.path, TEXT_MAX),
-            Self::Written { .. } | Self::Changed(_) => {}
+            Self::Changed(change) => cut(&mut change.detail, TEXT_MAX),
+            Self::Written { .. } => {}
         }
         self
     }
@@ -217,6 +218,8 @@ pub struct RefusedRequest {
     /// The object as the command line names it, without the service: `docs/a.txt`.
     pub object: String,
     pub who: Owner,
+    /// How the name of the client is known, if the request itself gives it.
+    pub client_by: Option<ClientBy>,
     pub operation: &'static str,
     pub cause: Cause,
 }

@@ -6,7 +6,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::rules::who::Who;
+use crate::rules::given::Given;
+use crate::rules::noted::Noted;
+use crate::rules::who::{Identity, Who};
 use crate::rules::writer::shortened;
 use crate::rules::{Owner, Timestamp, Writer};
 
@@ -16,11 +18,20 @@ pub struct Context {
     /// The moment the operation is decided at.
     pub now: Timestamp,
     pub caller: Caller,
+    /// Where the operation notes what it reads and changes; none if nobody records it.
+    pub noted: Option<Arc<Noted>>,
 }
 
 impl Context {
     pub fn new(now: Timestamp, caller: Caller) -> Self {
-        Self { now, caller }
+        Self { now, caller, noted: None }
+    }
+
+    /// Notes what the operation reads or changes.
+    pub fn note(&self, note: impl FnOnce(&mut Given)) {
+        if let Some(noted) = &self.noted {
+            noted.note(note);
+        }
     }
 
     /// An operation that a caller on this machine asks for, without a request over the network.
@@ -42,6 +53,7 @@ impl Context {
         };
         Writer {
             operation: operation.to_owned(),
+            client: self.caller.who.named.as_ref().map(|client| client.name.to_string()),
             client_request: text(&self.caller.request_id),
             user_agent: text(&self.caller.user_agent),
             address: self.caller.address.map(|address| address.to_string()),
@@ -71,5 +83,12 @@ impl Caller {
     pub fn local(owner: Arc<Owner>, operation: &'static str) -> Self {
         let who = Who { connection: owner.client.name.as_str().into(), ..Who::default() };
         Self { owner, operation, address: None, request_id: None, user_agent: None, who }
+    }
+
+    /// The caller is a client with this name: others are told it.
+    pub fn is_named(&mut self, client: Identity) {
+        let program = Some(Arc::clone(&client.name));
+        self.owner = Arc::new(Owner { program, ..(*self.owner).clone() });
+        self.who.named = Some(client);
     }
 }

@@ -14,6 +14,7 @@
 //!   conditions   If-Match and its like: whether a request's conditions hold
 //!   etag         versions of blobs and containers
 //!   gate         what a gate says of a request
+//!   given        what a request read and changed; noted: how it gets there
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
 //!   lease        leases of files, shares, containers and blobs
 //!   metadata     user metadata: legal names, the limit
@@ -38,11 +39,13 @@ pub(crate) mod context;
 pub mod copy_status;
 pub mod etag;
 pub mod gate;
+pub mod given;
 pub mod glob;
 pub mod id;
 pub mod lease;
 pub mod metadata;
 pub mod name;
+pub mod noted;
 pub mod pattern;
 pub mod policy;
 pub mod service;
@@ -58,4 +61,5 @@ pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use metadata::{Metadata, MetadataError, check_metadata};
 pub use name::NameError;
+pub use noted::Noted;
 pub use writer::Writer;

@@ -3,7 +3,7 @@
 //! Decides which of several ways to know a client goes first, and how sure each one is. The
 //! process behind a connection is looked up in the journal, when a row is read.
 
-use std::fmt;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -58,17 +58,6 @@ pub struct Identity {
     pub by: ClientBy,
 }
 
-impl fmt::Display for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.by {
-            ClientBy::Key | ClientBy::Header => write!(f, "client {}", self.name),
-            ClientBy::Trace | ClientBy::Thread | ClientBy::Process | ClientBy::Address => {
-                f.write_str(&self.name)
-            }
-        }
-    }
-}
-
 /// What is known of the sender of a request when the request comes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Who {
@@ -86,6 +75,44 @@ pub struct ClockSequence {
     pub number: u16,
     /// An earlier request had it too: it is not drawn for each ID.
     pub repeated: bool,
+}
+
+/// The clock sequences of request IDs so far.
+#[derive(Debug, Default)]
+pub struct ClockSequences {
+    /// With the node of the ID.
+    seen: HashSet<(u64, u16)>,
+    /// How many came for the first time since one came again.
+    fresh: usize,
+}
+
+impl ClockSequences {
+    /// The most that are remembered: among more, one that is drawn for each ID would repeat by
+    /// chance.
+    const SEEN_MAX: usize = 256;
+    /// So many in a row that none had before are drawn for each ID.
+    const FRESH_MAX: usize = 64;
+
+    /// The clock sequence of a request's ID; none if it is no UUID of version 1, or tells no
+    /// thread.
+    pub fn of(&mut self, id: &str) -> Option<ClockSequence> {
+        let digits: Vec<&str> = id.split('-').collect();
+        let [_, _, version, sequence, node] = digits[..] else { return None };
+        if version.len() != 4 || !version.starts_with('1') || node.len() != 12 {
+            return None;
+        }
+        let number = u16::from_str_radix(sequence, 16).ok()? & 0x3fff;
+        let node = u64::from_str_radix(node, 16).ok()?;
+        if self.fresh > Self::FRESH_MAX {
+            return None;
+        }
+        if self.seen.len() >= Self::SEEN_MAX && !self.seen.contains(&(node, number)) {
+            self.seen.clear();
+        }
+        let repeated = !self.seen.insert((node, number));
+        self.fresh = if repeated { 0 } else { self.fresh + 1 };
+        Some(ClockSequence { number, repeated })
+    }
 }
 
 impl Who {
@@ -113,6 +140,21 @@ impl Who {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_sequence_that_repeats_tells_threads_apart_and_one_drawn_each_time_does_not() {
+        let id = |number: u16| format!("5f0c1a22-0000-11ee-{:04x}-0242ac120002", 0x8000 | number);
+        let mut threads = ClockSequences::default();
+        let found = [1, 2, 1, 2].map(|number| threads.of(&id(number)).unwrap());
+        let numbers = found.map(|found| (found.number, found.repeated));
+        assert_eq!(numbers, [(1, false), (2, false), (1, true), (2, true)]);
+        for other in ["5f0c1a22-0000-41ee-8001-0242ac120002", "mine", "", "1-1-1-1-1"] {
+            assert_eq!(threads.of(other), None, "{other}");
+        }
+        let mut drawn = ClockSequences::default();
+        let told = (0..1_000).filter(|number| drawn.of(&id(*number)).is_some()).count();
+        assert_eq!(told, ClockSequences::FRESH_MAX + 1);
+    }
 
     #[test]
     fn the_surest_way_to_know_a_client_names_it() {

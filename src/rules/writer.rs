@@ -18,6 +18,9 @@ pub const WRITER_TEXT_MAX: usize = 128;
 pub struct Writer {
     /// The operation, as the service's documentation names it: `Merge Entity`.
     pub operation: String,
+    /// The name of the client, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// `x-ms-client-request-id` of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_request: Option<String>,
@@ -62,6 +65,10 @@ impl Writer {
     /// As [`Writer::told_at`], with another verb than "changed": `leased 0.8 s ago by ..`.
     pub fn told_as(&self, done: &str, now: Timestamp) -> String {
         let mut text = format!("{done} {} ago by {}", Ago(now.since(self.when)), self.operation);
+        if let Some(client) = &self.client {
+            text.push_str(", client ");
+            text.push_str(client);
+        }
         if let Some(id) = &self.client_request {
             text.push_str(", client request ");
             text.push_str(id);
@@ -104,6 +111,10 @@ mod tests {
         writer.client_request = Some("5f".into());
         writer.user_agent = Some("azsdk".into());
         writer.address = Some("127.0.0.1:5".into());
+        let named = Writer { client: Some("A".into()), ..writer.clone() };
+        let told = "changed 0.8 s ago by Merge Entity, client A, client request 5f, azsdk, from \
+                    127.0.0.1:5";
+        assert_eq!(named.told_at(now), told);
         assert_eq!(
             writer.told_at(now.after(Duration::from_secs(200))),
             "changed 3 min ago by Merge Entity, client request 5f, azsdk, from 127.0.0.1:5"

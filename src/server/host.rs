@@ -12,7 +12,7 @@ use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
 use crate::api::{
-    About, ConnectionInfo, KnownOperation, MountRow, SOCKET_NAME, ServedAccount, Serving,
+    About, ConnectionInfo, KnownOperation, MountRow, Reached, SOCKET_NAME, ServedAccount, Serving,
 };
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
@@ -41,7 +41,7 @@ pub struct Host {
     /// The mounts.
     pub mounts: Mounts,
     /// How clients find the services, by account.
-    pub connections: OnceLock<BTreeMap<String, ConnectionInfo>>,
+    pub reached: OnceLock<BTreeMap<String, Reached>>,
     /// Ends the server.
     pub stop: Sender<Stop>,
 }
@@ -54,15 +54,15 @@ impl Host {
 }
 
 /// How clients of each account find the services.
-pub fn connections(listeners: &Listeners) -> BTreeMap<String, ConnectionInfo> {
-    let mut connections = BTreeMap::new();
+pub fn reached(listeners: &Listeners) -> BTreeMap<String, Reached> {
+    let mut reached = BTreeMap::new();
     if listeners.is_empty() {
-        return connections;
+        return reached;
     }
     for account in &listeners.credentials {
         let endpoints = listeners.endpoints(account);
         let file = endpoints.iter().find(|(kind, _)| *kind == ServiceKind::File);
-        let connection = ConnectionInfo {
+        let info = ConnectionInfo {
             account: account.name().to_owned(),
             key: account.key().text().to_owned(),
             endpoint: file.map(|(_, endpoint)| endpoint.clone()),
@@ -70,9 +70,10 @@ pub fn connections(listeners: &Listeners) -> BTreeMap<String, ConnectionInfo> {
             ca_file: listeners.ca_file.clone(),
             endpoints: endpoints.into_iter().map(|(kind, url)| (kind.to_string(), url)).collect(),
         };
-        connections.insert(account.name().to_owned(), connection);
+        let clients = Arc::clone(account.clients());
+        reached.insert(account.name().to_owned(), Reached { info, clients });
     }
-    connections
+    reached
 }
 
 impl Serving for Host {
@@ -96,8 +97,8 @@ impl Serving for Host {
         self.states.as_ref()
     }
 
-    fn connection(&self, account: &str) -> Option<ConnectionInfo> {
-        self.connections.get()?.get(account).cloned()
+    fn reached(&self, account: &str) -> Option<Reached> {
+        self.reached.get()?.get(account).cloned()
     }
 
     fn operations(&self) -> Vec<KnownOperation> {

@@ -13,7 +13,7 @@ use super::admin::AdminStart;
 use super::data::{self, OpenedData};
 use super::error::StartError;
 use super::event_file::{self, EventFile, OpenedEventFile};
-use super::host::{Host, connections};
+use super::host::{Host, reached};
 use super::listeners::Listeners;
 use super::memory::Memory;
 use super::mount_points::MountPoints;
@@ -102,7 +102,7 @@ impl Server {
         let mut places = places(options, &names, &mut notes)?;
         places.required |= listeners.is_empty();
         let mounts = Mounts::start(&accounts, &folder, &places, options, &stop)?;
-        let connections = OnceLock::from(connections(&listeners));
+        let reached = OnceLock::from(reached(&listeners));
         notes.extend(descriptors::warning());
         notes.extend(options.listen.notes());
         let trust = |file: &PathBuf| format!("clients must trust {}", file.display());
@@ -110,7 +110,7 @@ impl Server {
         notes.extend(mounts.why_none.as_ref().map(|why| format!("no mount, REST only: {why}")));
         notes.extend(mounts.lacks());
         let about = about(place, admin.as_ref(), options, notes)?;
-        let host = Host { about, folder, accounts, states, mounts, connections, stop };
+        let host = Host { about, folder, accounts, states, mounts, reached, stop };
         if host.mounts.list().is_empty() {
             // A directory that looks like a mount would only mislead.
             places = MountPoints::default();

@@ -32,8 +32,12 @@ const processes = new Map();
 /** The connection or mount that a row came through, without what changes from request to request. */
 export const connection = (row) => (row.connection ?? row.client ?? row.address ?? '').replace(/, request .*$/, '').replace(/^REST /, '');
 
-/** A client's name: its program and process as far as known, otherwise its address. */
+/** The ways to know a client that give it a name, whatever its connections. */
+const NAMED = new Set(['key', 'header', 'trace']);
+
+/** A client's name: its own, or its program and process as far as known, otherwise its address. */
 export function clientName(row) {
+  if (NAMED.has(row.client_by)) return row.connection ? row.client : row.program;
   if (row.pid > 0) return `${row.program ?? 'process'} ${row.pid}`;
   // A client of the HTTP API has a name and no process.
   return row.program ?? processes.get(connection(row)) ?? connection(row);
@@ -71,7 +75,7 @@ export function withAgent(who, agent) {
 }
 
 /** The cause of a refusal as `docs/blob.md` shows it: what was done, the request's ID, who did it. */
-const CAUSE = /^(.+? by [^,]+)(, client request [^,]+)?(?:, (.+?))??(?:, from (\S+:\d+))?(;.*)?$/;
+const CAUSE = /^(.+? by [^,]+)(?:, client (?!request )([^,]+))?(, client request [^,]+)?(?:, (.+?))??(?:, from (\S+:\d+))?(;.*)?$/;
 
 /**
  * Who was in the way of a refused entry, and what they did: `{who, agent, name, what}`. The ID of the
@@ -85,9 +89,9 @@ export function blame(entry) {
   }
   // A service's message is its own sentence, and the cause in brackets.
   const cause = /\[latchfs: (.*)\]/.exec(entry.message)?.[1];
-  const [, done, , agent, address, rest = ''] = CAUSE.exec(cause ?? '') ?? [];
+  const [, done, client, , agent, address, rest = ''] = CAUSE.exec(cause ?? '') ?? [];
   if (!address) return { who: '', name: '', what: (cause ?? entry.message) || (holder ? `held by ${holderWords(holder)}` : '') };
-  const who = clientName({ address });
+  const who = client ?? clientName({ address });
   return { who, agent: shortAgent(agent), name: withAgent(who, shortAgent(agent)), what: `: ${done}${rest}` };
 }
 

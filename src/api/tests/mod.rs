@@ -17,11 +17,11 @@ use serde_json::Value;
 
 use super::calls::CALL_THREADS;
 use super::{
-    About, AnswerLines, ApiClient, ApiServer, BreakLease, ClientError, CloseHandles,
-    ConnectionInfo, CreateShare, CreateSnapshot, DeleteSnapshot, Explanation, GetConnection,
-    GetGates, GetHandles, GetHolds, GetLocks, GetShares, GetSnapshots, GetStatus, GetWhy,
-    HoldOptions, HoldRow, KnownOperation, LockWanted, MountRow, NewGate, RefusalKind, RunStarted,
-    SOCKET_NAME, ServedAccount, Serving, StartRun, Undelete, Unmount, WaitAtGate,
+    About, AnswerLines, ApiClient, ApiServer, BreakLease, ClientError, CloseHandles, CreateShare,
+    CreateSnapshot, DeleteSnapshot, Explanation, GetConnection, GetGates, GetHandles, GetHolds,
+    GetLocks, GetShares, GetSnapshots, GetStatus, GetWhy, HoldOptions, HoldRow, KnownOperation,
+    LockWanted, MountRow, NewGate, RefusalKind, RunStarted, SOCKET_NAME, ServedAccount, Serving,
+    StartRun, Undelete, Unmount, WaitAtGate,
 };
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
@@ -110,7 +110,7 @@ impl Serving for Fake {
         let notes = Vec::new();
         About { data, started: Instant::now(), admin: None, admin_token: None, notes }
     }
-    fn connection(&self, _: &str) -> Option<ConnectionInfo> {
+    fn reached(&self, _: &str) -> Option<super::Reached> {
         None
     }
     fn operations(&self) -> Vec<KnownOperation> {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -16,6 +17,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
+use super::clients::NamedClients;
 use crate::rules::service::ServiceKind;
 
 /// The account that every emulator serves.
@@ -105,6 +107,15 @@ impl fmt::Debug for AccountKey {
 pub struct Credential {
     name: String,
     keys: Vec<AccountKey>,
+    /// Shared by all copies.
+    clients: Arc<NamedClients>,
+}
+
+/// Whose key made a signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Signer {
+    /// None if it is a key of the account itself.
+    pub client: Option<Arc<str>>,
 }
 
 impl Credential {
@@ -127,6 +138,20 @@ impl Credential {
     /// The key to sign with: the first.
     pub fn key(&self) -> &AccountKey {
         self.keys.first().expect("an account is made with a key")
+    }
+
+    /// Its clients, each with a further key.
+    pub fn clients(&self) -> &Arc<NamedClients> {
+        &self.clients
+    }
+
+    /// Whose key made a signature of `text`; `None` if it is no key of this account.
+    pub(super) fn signer(&self, text: &str, signature: &str) -> Option<Signer> {
+        if self.keys.iter().any(|key| key.verifies(text, signature)) {
+            return Some(Signer { client: None });
+        }
+        let client = self.clients.signer(text, signature)?;
+        Some(Signer { client: Some(client) })
     }
 
     /// Whether one of its keys is the published one.
@@ -171,7 +196,7 @@ impl FromStr for Credential {
         if keys.len() > KEYS_MAX {
             return Err(CredentialError::TooManyKeys(name.to_owned()));
         }
-        Ok(Self { name: name.to_owned(), keys })
+        Ok(Self { name: name.to_owned(), keys, clients: Arc::default() })
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Decides whether an operation is within the grant. The operation names its level and letters.
 
+use std::sync::Arc;
+
 use super::error::AuthError;
 use super::permission::{Permission, Permissions, ResourceLevel};
 
@@ -14,6 +16,8 @@ pub struct Grant {
     pub by: GrantedBy,
     /// Headers that the answer to Get File has in place of the file's own.
     pub overrides: Overrides,
+    /// The client whose key signed the request or its SAS; none if it was the account's own.
+    pub client: Option<Arc<str>>,
     /// `ses` of a SAS: the only encryption scope that blobs may be written with.
     pub encryption_scope: Option<String>,
 }
@@ -101,7 +105,7 @@ impl Grant {
     /// A grant without the terms that only a SAS has.
     pub fn new(account: &str, by: GrantedBy) -> Self {
         let overrides = Overrides::default();
-        Self { account: account.to_owned(), by, overrides, encryption_scope: None }
+        Self { account: account.to_owned(), by, overrides, client: None, encryption_scope: None }
     }
 
     /// Whether an operation that needs `needs` is permitted.

@@ -7,6 +7,7 @@
 //! ```text
 //!   request     the view of a request; its query decoded
 //!   credential  accounts: names, keys, connection strings
+//!   clients     names of clients, each with a further key of the account
 //!   admission   whether a listener accepts every request or signed ones only
 //!   shared_key  Shared Key and Shared Key Lite
 //!   sas         account SAS and service SAS: the signed text, and its check
@@ -23,6 +24,7 @@
 
 mod admission;
 mod bearer;
+mod clients;
 mod credential;
 pub mod delegation;
 mod error;
@@ -36,8 +38,11 @@ mod signatures;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 pub use admission::Admission;
 pub use bearer::OauthMode;
+pub use clients::{CLIENTS_MAX, ClientError, NamedClient, NamedClients, is_client_name};
 pub use credential::{
     AccountKey, Credential, CredentialError, Credentials, DEVELOPMENT_KEY, DEVELOPMENT_NAME,
     KEYS_MAX, NAME_MAX, NAME_MIN,
@@ -94,6 +99,7 @@ impl Authorizer {
         header: &str,
     ) -> Result<Grant, AuthError> {
         let (name, rest) = header.split_once(' ').ok_or(AuthError::HeaderMalformed)?;
+        let mut client = None;
         let by = if name.eq_ignore_ascii_case("Bearer") {
             if self.oauth == OauthMode::Off {
                 return Err(AuthError::BearerOff);
@@ -103,19 +109,20 @@ impl Authorizer {
         } else {
             let scheme = Scheme::of_name(name).ok_or(AuthError::HeaderMalformed)?;
             let signed = rest.trim().split_once(':').ok_or(AuthError::HeaderMalformed)?;
-            self.by_shared_key(request, target, scheme, signed)?;
+            client = self.by_shared_key(request, target, scheme, signed)?;
             GrantedBy::SharedKey
         };
-        Ok(Grant::new(target.account, by))
+        Ok(Grant { client, ..Grant::new(target.account, by) })
     }
 
+    /// The client whose key signed the request, if it was none of the account's own.
     fn by_shared_key(
         &self,
         request: &RequestView<'_>,
         target: &AuthTarget<'_>,
         scheme: Scheme,
         (signed, signature): (&str, &str),
-    ) -> Result<(), AuthError> {
+    ) -> Result<Option<Arc<str>>, AuthError> {
         let account = self.account(signed)?;
         if signed != target.account {
             let addressed = target.account.to_owned();

@@ -8,9 +8,10 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::credential::Credential;
+use super::credential::{Credential, Signer};
 use super::error::AuthError;
 use super::request::{RequestView, SignedQuery};
 use crate::rules::time;
@@ -113,24 +114,26 @@ pub fn texts(
         || (raw.contains('+') && with(&SignedQuery::as_forms_sign(raw)))
 }
 
-/// Whether `signature` is one of `account`'s on one of `texts`, and the request not too old.
+/// Whether `signature` is one of `account`'s on one of `texts`, and the request not too old: the
+/// client whose key made it, if it was none of the account's own.
 pub(super) fn verify(
     request: &RequestView<'_>,
     account: &Credential,
     texts: impl FnOnce(IsSigned<'_>) -> bool,
     signature: &str,
-) -> Result<(), AuthError> {
-    let mut first = None;
-    let signed = texts(&mut |text| {
-        let verified = account.keys().iter().any(|key| key.verifies(&text, signature));
+) -> Result<Option<Arc<str>>, AuthError> {
+    let (mut first, mut signer) = (None, None);
+    texts(&mut |text| {
+        signer = account.signer(&text, signature);
         first.get_or_insert(text);
-        verified
+        signer.is_some()
     });
-    if !signed {
+    let Some(Signer { client }) = signer else {
         let string_to_sign = first.unwrap_or_default();
         return Err(AuthError::SignatureMismatch { string_to_sign });
-    }
-    check_date(request)
+    };
+    check_date(request)?;
+    Ok(client)
 }
 
 /// A request's date, from `x-ms-date` or else `Date`, must be near the server's.

@@ -11,6 +11,7 @@ use super::receive::collect;
 use super::refusal::Refusal;
 use super::site::Site;
 use crate::http::auth::Grant;
+use crate::http::checksum::crc64;
 use crate::http::request::Request;
 use crate::rules::Context;
 
@@ -52,7 +53,16 @@ impl<'a> Call<'a> {
 
     /// As [`Call::collect`], of at most that many bytes.
     pub async fn collect_up_to(&self, most: usize, body: Incoming) -> Result<Bytes, Refusal> {
-        collect(body, most, &self.site.options.limits).await
+        let body = collect(body, most, &self.site.options.limits).await?;
+        note_body(self.context, &body);
+        Ok(body)
+    }
+}
+
+/// Notes the hash of a body: a request that is sent again has the same one.
+pub fn note_body(context: &Context, body: &Bytes) {
+    if !body.is_empty() {
+        context.note(|given| given.body = Some(crc64(body)));
     }
 }
 

@@ -15,15 +15,15 @@ use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use tokio::time::{Sleep, sleep};
 
-use super::documented;
 use super::refusal::Refusal;
 use super::service::{Operation, Service};
 use super::site::Site;
+use super::{documented, facts};
 use crate::bench::controls::{EndedAtGate, FaultAction, Point, Visitor};
 use crate::http::request::Request;
 use crate::journal::Event;
+use crate::journal::row::AnswerEnd;
 use crate::rules::Caller;
-use crate::rules::asked::Asked;
 use crate::rules::pattern::PatternSubject;
 
 /// The longest piece of a slow answer.
@@ -58,15 +58,16 @@ pub struct Visit {
 impl Visit {
     fn new(service: &Service, request: &Request, caller: &Caller) -> Self {
         let address = &request.address;
+        let operation = documented::name_of(service.kind, caller.operation);
         let visitor = Visitor {
             service: service.kind,
             account: address.account.as_str().into(),
-            operation: documented::name_of(service.kind, caller.operation).to_owned(),
+            operation: operation.to_owned(),
             path: service.named_path(address),
             who: caller.who.clone(),
             client_request: caller.request_id.clone(),
             user_agent: caller.user_agent.clone(),
-            asked: Asked::default(),
+            asked: facts::asked(service.kind, operation, request),
         };
         Self { headers: request.headers.clone(), account: address.account.clone(), visitor }
     }
@@ -133,6 +134,16 @@ impl RequestControls {
         let gates = &site.accounts.controls().gates;
         let passed = gates.pass(Point::Committed, &seen, || visit.visitor.clone()).await;
         self.dropped = passed == Err(EndedAtGate);
+    }
+
+    /// What becomes of the answer.
+    pub fn end(&self) -> AnswerEnd {
+        match self.answer {
+            _ if self.dropped => AnswerEnd::Dropped,
+            Some(FaultAction::DropAfter) => AnswerEnd::Dropped,
+            Some(FaultAction::Cut(_)) => AnswerEnd::Cut,
+            _ => AnswerEnd::Sent,
+        }
     }
 
     /// The answer as the client gets it.

@@ -26,7 +26,8 @@ use hyper::http::uri::Authority;
 use hyper::{Method, Response, StatusCode, Uri};
 
 use super::address::Address;
-use super::call::Call;
+use super::call::{Call, note_body};
+use super::facts;
 use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
 use super::host::{self, HostedAccount};
 use super::receive::{Unread, collect};
@@ -36,7 +37,7 @@ use super::service::{Answer, Operation, OperationHandler, Working};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
-use crate::http::auth::{Grant, Overrides, signing_account};
+use crate::http::auth::{Grant, Overrides, is_client_name, signing_account};
 use crate::http::cors::{Cors, check_foreign_page};
 use crate::http::header_case;
 use crate::http::limits::Limits;
@@ -44,12 +45,15 @@ use crate::http::observer::ObservedRequest;
 use crate::http::reply::{Reply, ReplyBody};
 use crate::http::request::{Query, Request, stamp};
 use crate::http::workers::{Undone, on_a_thread};
+use crate::journal::row::AnswerEnd;
 use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
-use crate::rules::who::Who;
+use crate::rules::who::{ClientBy, Identity, Who};
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
 use crate::sync::random::new_guid;
 
+/// The header that names the client of a request.
+const CLIENT: &str = "x-latchfs-client";
 /// The longest client request ID that is given back.
 const CLIENT_ID_MAX: usize = 1_024;
 /// The longest user agent that is remembered.
@@ -79,6 +83,23 @@ impl Echo {
     }
 }
 
+/// What is known of a request before its answer.
+struct UnderWay {
+    asked: ObservedRequest,
+    fate: RequestControls,
+    told: RequestEvent,
+    /// The client as refusals name it, and how its name is known.
+    owner: Arc<Owner>,
+    client_by: Option<ClientBy>,
+}
+
+impl UnderWay {
+    fn caller_is(&mut self, caller: &Caller) {
+        self.owner = Arc::clone(&caller.owner);
+        self.client_by = caller.who.named.as_ref().map(|named| named.by);
+    }
+}
+
 pub async fn handle(
     site: Arc<Site>,
     connection: Arc<Owner>,
@@ -87,11 +108,13 @@ pub async fn handle(
     request: hyper::Request<Incoming>,
 ) -> Result<HttpAnswer, Dropped> {
     let now = site.now();
-    let mut asked = ObservedRequest::now(&site.options, request.method());
+    let asked = ObservedRequest::now(&site.options, request.method());
     let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
-    let mut told = RequestEvent::begin(&site, &connection, &echo.request_id);
+    let told = RequestEvent::begin(&site, &connection, &echo.request_id);
+    let (fate, owner) = (RequestControls::default(), Arc::clone(&connection));
+    let mut under_way = UnderWay { asked, fate, told, owner, client_by: None };
     let (head, body) = request.into_parts();
-    let (mut cors, mut fate) = (Cors::default(), RequestControls::default());
+    let mut cors = Cors::default();
     let format = site.service.errors.of(&head.method, &head.uri);
     let expects = head.headers.contains_key(EXPECT);
     let body = Unread { body, place, expects, limits: &site.options.limits };
@@ -99,16 +122,18 @@ pub async fn handle(
         Ok(request) => match site.accounts.account(&request.address.account) {
             Some(account) => {
                 cors = site.cors(&*account);
-                let caller = caller(connection, peer, &request);
-                told.request(&request, &caller);
-                let (who, object) = (Arc::clone(&caller.owner), (site.service.object)(&request));
+                let caller = caller(&site, connection, peer, &request);
+                under_way.told.request(&request, &caller);
+                under_way.caller_is(&caller);
+                let object = (site.service.object)(&request);
                 let journal = account.journal().clone();
-                let answer =
-                    serve(&site, account, caller, request, body, &mut asked, &mut fate).await;
+                let answer = serve(&site, account, caller, request, body, &mut under_way).await;
                 if let Err(refusal) = &answer {
-                    let operation = asked.operation.unwrap_or_default();
-                    let (site, journal, who) = (&*site, &journal, &*who);
-                    Refusable { site, journal, who, operation, object }.note(refusal);
+                    let operation = under_way.asked.operation.unwrap_or_default();
+                    let UnderWay { owner: who, client_by, .. } = &under_way;
+                    let (site, journal, client_by) = (&*site, &journal, *client_by);
+                    let noted = Refusable { site, journal, who, client_by, operation, object };
+                    noted.note(refusal);
                 }
                 answer
             }
@@ -118,7 +143,7 @@ pub async fn handle(
     };
     let head = echo.method == Method::HEAD;
     let mut reply = reply.unwrap_or_else(|refusal| {
-        told.refused(&refusal);
+        under_way.told.refused(&refusal);
         if refusal.close {
             place.turn.end_unread();
         }
@@ -130,18 +155,11 @@ pub async fn handle(
     if !spelled.is_empty() {
         answer.extensions_mut().extend(header_case::write(&spelled).await);
     }
-    let (operation, status) = (asked.operation, answer.status());
-    match fate.shape(answer) {
-        Ok(answer) => {
-            let took = asked.answered(&answer);
-            told.answered(operation, Some(status), took);
-            Ok(answer)
-        }
-        Err(dropped) => {
-            told.answered(operation, None, asked.took());
-            Err(dropped)
-        }
-    }
+    let UnderWay { asked, fate, told, .. } = under_way;
+    let end = fate.end();
+    let took = if end == AnswerEnd::Dropped { asked.took() } else { asked.answered(&answer) };
+    told.answered(asked.operation, &answer, (end, took));
+    fate.shape(answer)
 }
 
 fn unknown_account() -> Refusal {
@@ -231,14 +249,20 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Who asks: the connection, and the request by the ID that its client gave it.
-fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller {
+/// Who asks: the connection, the request by the ID that its client gave it, and the name that the
+/// request gives for its client. The key that signs a request names its client later.
+fn caller(site: &Site, connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller {
     let text = |name: &str, most: usize| {
         let value = request.headers.get(name)?.to_str().ok()?;
         (value.len() <= most).then(|| Arc::from(value))
     };
     let request_id: Option<Arc<str>> = text("x-ms-client-request-id", CLIENT_ID_MAX);
-    let who = Who { connection: connection.client.name.as_str().into(), ..Who::default() };
+    let journal = &site.accounts.controls().journal;
+    let who = Who {
+        connection: connection.client.name.as_str().into(),
+        named: None,
+        thread: request_id.as_deref().and_then(|id| journal.thread_of(id)),
+    };
     let owner = match &request_id {
         None => connection,
         Some(id) => {
@@ -248,7 +272,21 @@ fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller
         }
     };
     let user_agent = text("user-agent", USER_AGENT_MAX);
-    Caller { owner, operation: "", address: Some(peer), request_id, user_agent, who }
+    let mut caller =
+        Caller { owner, operation: "", address: Some(peer), request_id, user_agent, who };
+    if let Some(client) = named(&request.headers) {
+        caller.is_named(client);
+    }
+    caller
+}
+
+/// The name that the headers of a request give for its client.
+fn named(headers: &HeaderMap) -> Option<Identity> {
+    if let Some(name) = facts::text(headers, CLIENT).filter(|name| is_client_name(name)) {
+        return Some(Identity { name: name.into(), by: ClientBy::Header });
+    }
+    let id = facts::text(headers, "traceparent").and_then(facts::trace_id)?;
+    Some(Identity { name: format!("trace {id}").into(), by: ClientBy::Trace })
 }
 
 /// Routes and authorises a request, and carries it out.
@@ -258,8 +296,7 @@ async fn serve(
     mut caller: Caller,
     mut request: Request,
     body: Unread<'_>,
-    asked: &mut ObservedRequest,
-    fate: &mut RequestControls,
+    under_way: &mut UnderWay,
 ) -> Answer {
     let limits = &site.options.limits;
     let admitted = admit(site, &request).and_then(|operation| {
@@ -269,7 +306,7 @@ async fn serve(
         Ok(operation) => operation,
         Err(refusal) => return Err(body.refuse(refusal).await),
     };
-    asked.operation = Some(operation.name);
+    under_way.asked.operation = Some(operation.name);
     caller.operation = operation.name;
     let mut context = Context::new(request.now, caller);
     let (given_back, grant) = match authorise(site, &account, request, operation).await {
@@ -277,6 +314,12 @@ async fn serve(
         Err(refusal) => return Err(body.refuse(refusal).await),
     };
     request = given_back;
+    if let Some(name) = &grant.client {
+        context.caller.is_named(Identity { name: Arc::clone(name), by: ClientBy::Key });
+        under_way.caller_is(&context.caller);
+    }
+    let UnderWay { fate, told, .. } = under_way;
+    told.admitted(&request, operation, &mut context);
     if let Some(why) = site.accounts.halted() {
         return Err(body.refuse(Refusal::busy(why)).await);
     }
@@ -333,6 +376,7 @@ async fn carry_out(
         OperationHandler::Work(run) => {
             let limits = &site.options.limits;
             request.body = collect(body, limits.body_bytes, limits).await?;
+            note_body(&context, &request.body);
             let site = Arc::clone(site);
             let work = move || {
                 let call = Call::new(&site, &account, &request, &context, &grant);

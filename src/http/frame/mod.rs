@@ -16,6 +16,7 @@
 //!   source              URLs that requests name as sources of copies; all listeners of the server
 //!   gates_and_faults    gates and faults, applied to a request
 //!   request_event       what the journal is told of a request
+//!   facts               what the heads of request and answer say for the journal
 //!   refusal             how an error is sent
 //!   wording             the service's own message for each error code
 //!   coverage            the page docs/coverage.md, written by tests
@@ -26,6 +27,7 @@ pub(crate) mod call;
 #[cfg(test)]
 pub(crate) mod coverage;
 pub(crate) mod documented;
+pub(crate) mod facts;
 pub(crate) mod gates_and_faults;
 pub(crate) mod handle;
 pub(crate) mod host;

@@ -7,39 +7,48 @@
 //! [`crate::http::observer`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hyper::StatusCode;
+use hyper::{Response, StatusCode};
 
 use super::call::Call;
 use super::refusal::{Denied, Refusal};
+use super::service::Operation;
 use super::site::Site;
-use super::{documented, wording};
+use super::{documented, facts, wording};
 use crate::http::observer::UNKNOWN;
 use crate::http::request::Request;
 use crate::journal::row::{AnswerEnd, AnsweredRequest, RefusedRequest, RequestRefusal};
 use crate::journal::{AccountJournal, Event, Given};
 use crate::rules::asked::Asked;
 use crate::rules::service::ServiceKind;
-use crate::rules::who::Who;
-use crate::rules::{Caller, Cause, Owner, RefusalKind, Spelled};
+use crate::rules::who::{ClientBy, Who};
+use crate::rules::{Caller, Cause, Context, Noted, Owner, RefusalKind, Spelled};
 
-/// A request under way, for the journal.
+/// A request under way, for the journal. Dropped without an answer, its client went away.
 pub struct RequestEvent(Option<Box<Gathered>>);
 
 struct Gathered {
     site: Arc<Site>,
+    began: Instant,
     account: Option<Arc<str>>,
+    noted: Arc<Noted>,
+    /// The operation changes something.
+    changes: bool,
     answered: AnsweredRequest,
 }
 
 impl RequestEvent {
     /// Begins the row of a request; empty if requests are not recorded.
     pub fn begin(site: &Arc<Site>, connection: &Owner, request_id: &str) -> Self {
-        Self(site.accounts.controls().journal.records_all().then(|| {
+        let noted = site.accounts.controls().journal.noted();
+        Self(noted.map(|noted| {
             Box::new(Gathered {
                 site: Arc::clone(site),
+                began: Instant::now(),
                 account: None,
+                noted,
+                changes: false,
                 answered: unknown(site.service.kind, connection, request_id),
             })
         }))
@@ -50,9 +59,21 @@ impl RequestEvent {
         let Some(told) = &mut self.0 else { return };
         told.account = Some(request.address.account.as_str().into());
         told.answered.path = told.site.service.named_path(&request.address);
-        told.answered.who.clone_from(&caller.who);
         told.answered.client_request.clone_from(&caller.request_id);
         told.answered.user_agent.clone_from(&caller.user_agent);
+        told.answered.who.clone_from(&caller.who);
+    }
+
+    /// It was authorised. The operation notes in its context what it reads and changes.
+    pub fn admitted(&mut self, request: &Request, operation: &Operation, context: &mut Context) {
+        let Some(told) = &mut self.0 else { return };
+        let service = told.answered.service;
+        let name = documented::name_of(service, operation.name);
+        told.answered.operation = name;
+        told.answered.who.clone_from(&context.caller.who);
+        told.answered.asked = facts::asked(service, name, request);
+        told.changes = operation.changes;
+        context.noted = Some(Arc::clone(&told.noted));
     }
 
     pub fn refused(&mut self, refusal: &Refusal) {
@@ -68,21 +89,42 @@ impl RequestEvent {
         });
     }
 
-    /// It is answered; without a status if a fault closed the connection instead.
-    pub fn answered(
-        self,
+    /// It is answered, unless a fault closes the connection instead.
+    pub fn answered<B>(
+        mut self,
         operation: Option<&'static str>,
-        status: Option<StatusCode>,
-        took: Duration,
+        answer: &Response<B>,
+        (end, took): (AnswerEnd, Duration),
     ) {
-        let Some(told) = self.0 else { return };
-        let Gathered { site, account, mut answered } = *told;
+        let Some(mut told) = self.0.take() else { return };
+        let row = &mut told.answered;
         if let Some(operation) = operation {
-            answered.operation = documented::name_of(answered.service, operation);
+            row.operation = documented::name_of(row.service, operation);
         }
-        answered.status = status.map(|status| status.as_u16());
-        answered.took = took;
+        row.status = (end != AnswerEnd::Dropped).then(|| answer.status().as_u16());
+        (row.answer, row.took) = (end, took);
+        row.given = told.noted.take();
+        if answer.status().is_success() {
+            facts::note_answer(&mut row.given, told.changes, answer.headers());
+        }
+        told.push();
+    }
+}
+
+impl Gathered {
+    fn push(self) {
+        let Self { site, account, answered, .. } = self;
         site.accounts.controls().journal.push(account, Event::Request(answered));
+    }
+}
+
+impl Drop for RequestEvent {
+    fn drop(&mut self) {
+        let Some(mut told) = self.0.take() else { return };
+        told.answered.answer = AnswerEnd::ClientGone;
+        told.answered.took = told.began.elapsed();
+        told.answered.given = told.noted.take();
+        told.push();
     }
 }
 
@@ -119,6 +161,7 @@ pub struct Refusable<'a> {
     pub site: &'a Site,
     pub journal: &'a AccountJournal,
     pub who: &'a Owner,
+    pub client_by: Option<ClientBy>,
     /// The operation as the table of the service names it; empty if it is not known.
     pub operation: &'static str,
     /// The object as the command line names it, without the service.
@@ -142,6 +185,7 @@ impl Refusable<'_> {
             service,
             object,
             who: self.who.clone(),
+            client_by: self.client_by,
             operation: match self.operation {
                 "" => UNKNOWN,
                 operation => documented::name_of(service, operation),
@@ -158,6 +202,7 @@ impl Call<'_> {
             site: self.site,
             journal: self.account.journal(),
             who: self.context.owner(),
+            client_by: self.context.caller.who.named.as_ref().map(|named| named.by),
             operation: self.context.caller.operation,
             object: (self.site.service.object)(self.request),
         };

@@ -3,6 +3,8 @@
 //! Finds and keeps [`Message`]s; decides nothing about them. Queues are in
 //! [`super::queues`].
 
+use std::borrow::Cow;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
@@ -168,7 +170,7 @@ impl QueueRows<'_> {
             by.map(|by| &by.operation),
             sent(|by| &by.client_request),
             sent(|by| &by.user_agent),
-            sent(|by| &by.address),
+            by.map(place_of),
         ])?;
         Ok(())
     }
@@ -272,6 +274,18 @@ impl QueueRows<'_> {
     }
 }
 
+/// Between an address and the name of a client in one column.
+const SEPARATOR: char = '\u{1f}';
+
+/// The address that a request came from, with the name of its client if it has one.
+fn place_of(by: &Writer) -> Cow<'_, str> {
+    let address = by.address.as_deref().unwrap_or_default();
+    match &by.client {
+        None => address.into(),
+        Some(client) => format!("{address}{SEPARATOR}{client}").into(),
+    }
+}
+
 fn read_message(row: &Row<'_>) -> Result<Message, DbError> {
     let id: [u8; 16] = row.get(0)?;
     let changed = Tick(row.get(4)?);
@@ -279,13 +293,19 @@ fn read_message(row: &Row<'_>) -> Result<Message, DbError> {
         |column| Ok::<_, DbError>(Some(row.get(column)?).filter(|text: &String| !text.is_empty()));
     let holder = match row.get_ref(6)? {
         ValueRef::Null => None,
-        _ => Some(Writer {
-            operation: row.get(6)?,
-            client_request: sent(7)?,
-            user_agent: sent(8)?,
-            address: sent(9)?,
-            when: changed.timestamp(),
-        }),
+        _ => {
+            let place: String = row.get(9)?;
+            let (address, client) = place.split_once(SEPARATOR).unwrap_or((&place, ""));
+            let kept = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            Some(Writer {
+                operation: row.get(6)?,
+                client: kept(client),
+                client_request: sent(7)?,
+                user_agent: sent(8)?,
+                address: kept(address),
+                when: changed.timestamp(),
+            })
+        }
     };
     Ok(Message {
         id: MessageId::of_bytes(id),

@@ -1,6 +1,6 @@
 //! The last writer of an entity as the text of a row.
 //!
-//! Decides the encoding only: four fields with a unit separator between them, each cut to a
+//! Decides the encoding only: five fields with a unit separator between them, each cut to a
 //! bounded length.
 
 use crate::rules::Writer;
@@ -15,6 +15,7 @@ pub(super) fn encode(writer: &Writer) -> String {
         writer.client_request.as_deref(),
         writer.user_agent.as_deref(),
         writer.address.as_deref(),
+        writer.client.as_deref(),
     ];
     let mut out = String::with_capacity(160);
     for (index, field) in fields.into_iter().enumerate() {
@@ -35,6 +36,7 @@ pub(super) fn decode(text: &str, written: Ticks) -> Writer {
         client_request: field(),
         user_agent: field(),
         address: field(),
+        client: field(),
         when: written.timestamp(),
     }
 }
@@ -50,6 +52,7 @@ mod tests {
             client_request: Some("5f\u{1f}x".into()),
             user_agent: None,
             address: Some("127.0.0.1:5".into()),
+            client: Some("A".into()),
             when: Ticks(20_000_000_000_000_000).timestamp(),
         };
         let read = decode(&encode(&writer), Ticks(20_000_000_000_000_000));

@@ -5,12 +5,13 @@
 //! level and letters, with the [`Grant`].
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 use crate::rules::{Timestamp, time};
 
-use super::super::credential::Credential;
+use super::super::credential::{Credential, Signer};
 use super::super::delegation::keys_of;
 use super::super::error::AuthError;
 use super::super::grant::{Grant, GrantedBy, Overrides, SasScope};
@@ -51,7 +52,7 @@ pub(in crate::http::auth) fn verify(
             return Err(unreadable(field, value));
         }
     }
-    let scope = verify_signature(request, target, account, query)?;
+    let (scope, client) = verify_signature(request, target, account, query)?;
     let terms = Terms::of(target, query, policies)?;
     terms.check_time(request.now)?;
     check_source(request.client_ip, query)?;
@@ -68,38 +69,43 @@ pub(in crate::http::auth) fn verify(
     // Older versions do not sign it.
     let signed = query.get("sv").is_some_and(|version| version >= SCOPE_SINCE);
     let encryption_scope = query.get("ses").filter(|_| signed).map(str::to_owned);
-    Ok(Grant { overrides, encryption_scope, ..Grant::new(account.name(), by) })
+    Ok(Grant { overrides, client, encryption_scope, ..Grant::new(account.name(), by) })
 }
 
-/// An account SAS has `ss` and `srt`; a user delegation SAS names its key.
+/// What a SAS covers, and the client whose key signed it. An account SAS has `ss` and `srt`; a user
+/// delegation SAS names its key.
 fn verify_signature(
     request: &RequestView<'_>,
     target: &AuthTarget<'_>,
     account: &Credential,
     query: &SignedQuery,
-) -> Result<SasScope, AuthError> {
+) -> Result<(SasScope, Option<Arc<str>>), AuthError> {
     check_version(query)?;
     let signature = query.get("sig").ok_or(AuthError::SasIncomplete("sig"))?;
     let signatures = target.signatures;
-    let (signed, (scope, text)) = match (query.get("ss"), query.get("srt")) {
+    let (signer, (scope, text)) = match (query.get("ss"), query.get("srt")) {
         (Some(_), Some(levels)) => {
             let scope = SasScope::Account { levels: levels.to_owned() };
             let text = account_text(account.name(), query);
-            (account.keys().iter().any(|key| key.verifies(&text, signature)), (scope, text))
+            (account.signer(&text, signature), (scope, text))
         }
         (Some(_), None) => return Err(AuthError::SasIncomplete("srt")),
         (None, Some(_)) => return Err(AuthError::SasIncomplete("ss")),
         (None, None) if query.get("skoid").is_some() => {
             let (scope, text) = (signatures.delegation_sas)(request, target, query)?;
             let keys = keys_of(account, signatures.kind, query, request.now)?;
-            (keys.iter().any(|key| key.verifies(&text, signature)), (scope, text))
+            let signed = keys.iter().any(|key| key.verifies(&text, signature));
+            (signed.then_some(Signer { client: None }), (scope, text))
         }
         (None, None) => {
             let (scope, text) = (signatures.service_sas)(target, query)?;
-            (account.keys().iter().any(|key| key.verifies(&text, signature)), (scope, text))
+            (account.signer(&text, signature), (scope, text))
         }
     };
-    if signed { Ok(scope) } else { Err(AuthError::SignatureMismatch { string_to_sign: text }) }
+    match signer {
+        Some(Signer { client }) => Ok((scope, client)),
+        None => Err(AuthError::SignatureMismatch { string_to_sign: text }),
+    }
 }
 
 /// `sv` is a date; any, as for `x-ms-version`.

@@ -108,6 +108,11 @@ impl Prepared<'_> {
                 self.api.send("PUT", "states/one", &json!({})).is(200);
                 path.replace("{name}", "one")
             }
+            "removeClient" => {
+                // Another call has added it, or not.
+                self.api.post("clients", &json!({ "name": "A" }));
+                path.replace("{name}", "A")
+            }
             "pending" => {
                 self.hold(&shared);
                 let mut marking = shared.clone();

@@ -1,6 +1,7 @@
 //! The HTTP API: what it asks of a server, who may call it, and how much of it there is.
 
 mod bench;
+mod clients;
 mod document;
 mod events;
 mod fixture;

@@ -1,14 +1,14 @@
 //! What a request read and changed, for its row in the journal.
 //!
 //! Decides how much of a list a row keeps. The services and the HTTP front end fill it in while
-//! they carry a request out; what the head of a request asks for is in [`crate::rules::asked`].
+//! they carry a request out; what the head of a request asks for is in [`super::asked`].
 
 use serde::{Serialize, Serializer};
 
-use crate::rules::Timestamp;
-use crate::rules::address::ObjectAddress;
-use crate::rules::asked::{Fingerprint, Parts};
-use crate::rules::time::iso;
+use super::Timestamp;
+use super::address::ObjectAddress;
+use super::asked::{Fingerprint, Parts};
+use super::time::iso;
 
 /// The most objects of a list that a row keeps.
 pub const LISTED_MAX: usize = 256;
@@ -18,7 +18,7 @@ pub const LISTED_MAX: usize = 256;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Given {
     /// The place of the request in the order in which changes took effect: the number of its own
-    /// change, or of the last change that a read is sure to have seen.
+    /// change, or of the last change that a read can have seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<u64>,
     /// The `ETag` of the object that it read.
