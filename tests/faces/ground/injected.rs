@@ -253,3 +253,48 @@ fn an_operation_one_of_whose_system_calls_fails_is_done_or_changes_nothing() {
     );
     assert!(odd.is_empty(), "{} of {number}:\n{}", odd.len(), odd.join("\n"));
 }
+
+#[test]
+fn a_change_of_a_name_whose_flush_fails_is_undone_or_told_as_done() {
+    if !need::root() || !need::client("strace") {
+        return;
+    }
+    let served = Served::start(&["--no-auth", "--no-mount", "--sync", "always"]);
+    let ask = |method: &str, target: &str, headers: &[(&str, &str)]| {
+        ask(served.addr(), method, &format!("/share/{target}"), headers, b"")
+    };
+    let file = [("x-ms-type", "file"), ("x-ms-content-length", "5")];
+    for name in ["gone", "old"] {
+        ask("PUT", name, &file).is(201);
+    }
+    ask("PUT", "gone-dir?restype=directory", &[]).is(201);
+    let url = format!("http://{}/devstoreaccount1/share/old", served.addr());
+    let calls = "fsync,fdatasync";
+    let (trace, inject) = (format!("trace={calls}"), format!("inject={calls}:error=EIO"));
+    let failing = Strace::attach(served.pid(), &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+    // A new name is taken back.
+    ask("PUT", "new", &file).refused(500, "InternalError");
+    ask("PUT", "new-dir?restype=directory", &[]).refused(500, "InternalError");
+    // A name that is gone or moved stays so.
+    ask("DELETE", "gone", &[]).is(202);
+    ask("DELETE", "gone-dir?restype=directory", &[]).is(202);
+    ask("PUT", "moved?comp=rename", &[("x-ms-file-rename-source", &url)]).is(200);
+    drop(failing);
+    for name in ["new", "gone", "old"] {
+        ask("GET", name, &[]).refused(404, "ResourceNotFound");
+    }
+    for name in ["new-dir", "gone-dir"] {
+        let got = ask("GET", &format!("{name}?restype=directory"), &[]);
+        got.refused(404, "ResourceNotFound");
+    }
+    ask("GET", "moved", &[]).is(200);
+    let events = served.latchfs(&["events", "--json"]).output().unwrap();
+    let events = String::from_utf8(events.stdout).unwrap();
+    let removed: Vec<_> = events
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|event| event["event"] == "removed")
+        .map(|event| event["path"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(removed, ["/gone", "/gone-dir"], "{events}");
+}

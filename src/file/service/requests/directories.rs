@@ -13,6 +13,7 @@ use crate::disk::StoreError;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{Metadata, OpenFor, Record, Stat};
+use crate::journal::Happening;
 use crate::rules::{Context, FileId, Timestamp};
 
 /// The properties of a directory.
@@ -98,6 +99,7 @@ impl Share {
             let fd = self.disk().open_file(path, OpenFor::Read)?;
             self.keep(&fd, stat.id, &mut record, written)?
         };
+        self.flush_name(path)?;
         self.directory_answer(path, stat.id, smb, record)
     }
 
@@ -160,6 +162,7 @@ impl Share {
         });
         self.visited("Delete Directory", asking, path, visited)?;
         self.tell_done(operation, path);
+        self.note(path, cx.owner(), Happening::Removed);
         Ok(())
     }
 
@@ -170,6 +173,7 @@ impl Share {
         }
         self.remove_name(&found.path, found.stat.id, true)?;
         self.forget_file(latched, found.stat.id, 1);
+        self.flush_left(&found.path);
         Ok(())
     }
 

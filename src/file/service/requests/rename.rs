@@ -123,6 +123,8 @@ impl Share {
         };
         let operation = if options.directory { "Rename Directory" } else { "Rename File" };
         let moved = self.note_refusal(operation, from, cx.owner(), answer)?;
+        self.flush_left(from);
+        self.flush_left(to);
         self.tell(ChangeNotice::Name(from));
         self.tell(ChangeNotice::Name(to));
         // A file that is open answers by its old name too, until the kernel has forgotten that.

@@ -72,14 +72,26 @@ impl Share {
         self.properties_as(&granted.found.path, stat, record, lease)
     }
 
-    /// After a name was made or removed: flushes its directory under `--sync always`.
-    pub(super) fn flush_name(&self, path: &SharePath) -> Result<()> {
+    /// After a name was made: flushes its directory under `--sync always`.
+    pub(in crate::file::service) fn flush_name(&self, path: &SharePath) -> Result<()> {
         if self.options().sync_always
             && let Some(parent) = path.parent()
         {
             data::sync(self.disk().open_file(&parent, OpenFor::Read)?)?;
         }
         Ok(())
+    }
+
+    /// After a name was removed or moved, which cannot be undone: flushes its directory under
+    /// `--sync always`. The request is carried out and is answered so; a failure is logged.
+    pub(in crate::file::service) fn flush_left(&self, path: &SharePath) {
+        if let Err(error) = self.flush_name(path) {
+            log::warn!(
+                "share {}: the directory of {path} was changed and could not be flushed; a power \
+                 cut may undo the change: {error}",
+                self.name()
+            );
+        }
     }
 }
 

@@ -39,7 +39,8 @@ impl Share {
             let Granted { found, cell, latched, .. } = granted;
             self.remove_name(&found.path, cell.id, false)?;
             self.forget_file(latched, cell.id, found.stat.links);
-            self.flush_name(&found.path)
+            self.flush_left(&found.path);
+            Ok(())
         };
         self.momentarily("Delete File", FileOperation::DeleteFile, asking, target, None, step)?;
         self.note(path, asking.cx.owner(), Happening::Removed);
