@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde_json::json;
 
-use super::list::{is_directory, names_in};
+use super::list::{content_of, is_directory, names_in};
 use super::{
     AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
 };
@@ -140,9 +140,6 @@ impl Rm {
                 }
             }
             whole => {
-                if !self.recursive {
-                    bail!("{whole} is deleted with all that it holds: add --recursive");
-                }
                 match whole {
                     ObjectAddress::Container(_) => ask.query = &[("restype", "container")],
                     ObjectAddress::File { .. } => ask.query = &[("restype", "share")],
@@ -150,9 +147,19 @@ impl Rm {
                     ObjectAddress::Queue(_) => {}
                     other => bail!("{other} cannot be deleted: expected {DELETED_FORM}"),
                 }
+                if !self.recursive {
+                    return Err(needs_recursive(session, whole));
+                }
             }
         }
-        session.ask(ask).map_err(with_cure)?;
+        session.ask(ask).map_err(|mut error| {
+            if let Some(refusal) = error.downcast_mut::<ServiceRefusal>()
+                && refusal.code == "DirectoryNotEmpty"
+            {
+                refusal.message = needs_recursive(session, object).to_string();
+            }
+            error
+        })?;
         self.output.show(&json!({ "deleted": object.to_string() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -173,14 +180,13 @@ impl Rm {
     }
 }
 
-/// A refusal with what would have helped.
-fn with_cure(error: anyhow::Error) -> anyhow::Error {
-    let mut refusal = match error.downcast::<ServiceRefusal>() {
-        Ok(refusal) => refusal,
-        Err(other) => return other,
-    };
-    if refusal.code == "DirectoryNotEmpty" {
-        refusal.message.push_str(" Add --recursive");
+/// The error where something was not deleted because of what it holds.
+fn needs_recursive(session: &Session, object: &ObjectAddress) -> anyhow::Error {
+    match content_of(session, object) {
+        Ok(content) => {
+            let them = if content.starts_with("1 ") { "it" } else { "them" };
+            anyhow!("not deleted: {object} has {content}; --recursive deletes {them} too")
+        }
+        Err(error) => error,
     }
-    refusal.into()
 }

@@ -177,6 +177,46 @@ fn pages(
     }
 }
 
+/// What a container, queue, table, share or directory holds, in words. One page is counted.
+pub fn content_of(session: &Session, object: &ObjectAddress) -> Result<String> {
+    let path = path_of(object);
+    let ask = |path: &str, query: &[(&str, &str)]| {
+        session.ask(StorageRequest { query, ..StorageRequest::new(object.service(), "GET", path) })
+    };
+    let listed = |query: &[(&str, &str)], list: &str| {
+        let page = Element::read(&ask(&path, query)?.body()?, "EnumerationResults");
+        let page = page.map_err(|_| anyhow::anyhow!("the listing cannot be read"))?;
+        let count = page.child(list).map_or(0, |list| list.children.len());
+        let more = page.child("NextMarker").is_some_and(|next| !next.text.is_empty());
+        anyhow::Ok((count, more))
+    };
+    let ((count, more), [one, many]) = match object {
+        ObjectAddress::Container(_) => {
+            let query = [("restype", "container"), ("comp", "list"), ("maxresults", PAGE)];
+            (listed(&query, "Blobs")?, ["blob", "blobs"])
+        }
+        ObjectAddress::File { .. } => {
+            let query = [("restype", "directory"), ("comp", "list"), ("maxresults", PAGE)];
+            (listed(&query, "Entries")?, ["entry", "entries"])
+        }
+        ObjectAddress::Queue(_) => {
+            let got = ask(&path, &[("comp", "metadata")])?;
+            let count = got.header("x-ms-approximate-messages-count");
+            let count = count.and_then(|count| count.parse().ok()).unwrap_or_default();
+            ((count, false), ["message", "messages"])
+        }
+        _ => {
+            let mut got = ask(&format!("{path}()"), &[("$select", "PartitionKey")])?;
+            let more = got.header("x-ms-continuation-NextPartitionKey").is_some();
+            let page: Value = serde_json::from_slice(&got.body()?)?;
+            let count = page["value"].as_array().map_or(0, Vec::len);
+            ((count, more), ["entity", "entities"])
+        }
+    };
+    let more = if more { " or more" } else { "" };
+    Ok(format!("{count}{more} {}", if count == 1 { one } else { many }))
+}
+
 fn name_of(entry: &Element) -> Result<String> {
     Ok(entry.child("Name").context("an entry without a name")?.text.clone())
 }

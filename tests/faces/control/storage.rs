@@ -310,7 +310,8 @@ fn a_directory_is_deleted_with_all_that_it_holds_and_what_is_held_is_named() {
     }
     let kept = folder.ask(&["rm", "file:docs/d"]);
     assert!(error_text(&kept).contains("DirectoryNotEmpty"), "{}", error_text(&kept));
-    assert!(error_text(&kept).contains("Add --recursive"), "{}", error_text(&kept));
+    let told = "not deleted: file:docs/d has 2 entries; --recursive deletes them too";
+    assert!(error_text(&kept).contains(told), "{}", error_text(&kept));
     let read = error_text(&folder.ask(&["get", "file:docs/d"]));
     assert!(read.contains("is a directory"), "{read}");
     let socket = folder.socket();
@@ -432,4 +433,35 @@ fn what_is_made_twice_or_misnamed_is_told() {
     done(&folder.ask(&["fault", "add", "List Containers", "--answer", "503:ServerBusy"]));
     let busy = error_text(&folder.ask(&["ls", "blob:"]));
     assert!(busy.contains("latchfs: the Blob service: "), "{busy}");
+}
+
+#[test]
+fn what_is_not_deleted_without_recursive_is_told_with_what_it_holds() {
+    let (folder, _server) = serve();
+    for object in ["queue:jobs", "blob:bin", "table:Rows", "file:more", "file:more/dir"] {
+        done(&folder.ask(&["mk", object]));
+    }
+    for object in ["blob:bin/a", "blob:bin/b", "blob:bin/d/c", "file:more/dir/x", "queue:jobs"] {
+        done(&put(&folder, "x", &[object]));
+    }
+    done(&put(&folder, "{}", &["table:Rows/p/r"]));
+    for (object, holds) in [
+        ("blob:bin", "3 blobs; --recursive deletes them too"),
+        ("queue:jobs", "1 message; --recursive deletes it too"),
+        ("table:Rows", "1 entity; --recursive deletes it too"),
+        ("file:more", "1 entry; --recursive deletes it too"),
+        ("file:more/dir", "1 entry; --recursive deletes it too"),
+    ] {
+        let kept = folder.ask(&["rm", object]);
+        assert_eq!(kept.status.code(), Some(2), "{object}");
+        let told = format!("not deleted: {object} has {holds}");
+        assert!(error_text(&kept).contains(&told), "{}", error_text(&kept));
+        assert!(!listed(&folder, &[object]).is_empty(), "{object}");
+    }
+    let missing = folder.ask(&["rm", "blob:none"]);
+    assert!(error_text(&missing).contains("ContainerNotFound"), "{}", error_text(&missing));
+    done(&folder.ask(&["rm", "-r", "file:more/dir"]));
+    for object in ["queue:jobs", "blob:bin", "table:Rows", "file:more"] {
+        done(&folder.ask(&["rm", "-r", object]));
+    }
 }
