@@ -58,20 +58,20 @@ pub const ADMIN_PORT: u16 = 10009;
 
 impl AdminAddress {
     /// The address where the user named `given` for it, and `services` for the services: on this
-    /// machine, and nowhere if no service listens. A server whose File service takes any free port
-    /// takes one here too.
+    /// machine, and nowhere if no service listens. The port moves with the File service, as those
+    /// of the other services do.
     pub fn of(given: Option<ListenAddress>, services: &ServiceAddresses) -> Self {
-        let free = matches!(
-            services.get(&ServiceKind::File),
-            Some(ListenAddress::At(file)) if file.port() == 0
-        );
+        let port = match services.get(&ServiceKind::File) {
+            Some(ListenAddress::At(file)) => moved_port(ADMIN_PORT, file.port()),
+            Some(ListenAddress::Off) | None => ADMIN_PORT,
+        };
         let listens = ServiceKind::ALL.into_iter().any(|kind| address_of(services, kind).is_some());
         match given {
             Some(ListenAddress::Off) => Self::Off,
             Some(ListenAddress::At(address)) => Self::At(address),
             None if !listens => Self::Off,
-            None if free => Self::At(SocketAddr::new(LOOPBACK, 0)),
-            None => Self::Preferred(SocketAddr::new(LOOPBACK, ADMIN_PORT)),
+            None if port == 0 => Self::At(SocketAddr::new(LOOPBACK, 0)),
+            None => Self::Preferred(SocketAddr::new(LOOPBACK, port)),
         }
     }
 
@@ -87,18 +87,29 @@ impl AdminAddress {
 /// The addresses that the user named, by service.
 pub type ServiceAddresses = BTreeMap<ServiceKind, ListenAddress>;
 
-/// The address of a service. One that was not named listens beside the File service, on its own
-/// well-known port; on any free port if the File service does.
+/// The address of a service. One that was not named moves with the File service: to its IP, and
+/// its port by as much as that of File; to any free port if the File service takes one.
 pub fn address_of(named: &ServiceAddresses, kind: ServiceKind) -> Option<SocketAddr> {
     match named.get(&kind) {
         Some(ListenAddress::Off) => None,
         Some(ListenAddress::At(address)) => Some(*address),
         None => Some(match named.get(&ServiceKind::File) {
-            Some(ListenAddress::At(file)) if file.port() == 0 => SocketAddr::new(file.ip(), 0),
-            Some(ListenAddress::At(file)) => SocketAddr::new(file.ip(), kind.port()),
+            Some(ListenAddress::At(file)) => {
+                SocketAddr::new(file.ip(), moved_port(kind.port(), file.port()))
+            }
             Some(ListenAddress::Off) | None => SocketAddr::new(LOOPBACK, kind.port()),
         }),
     }
+}
+
+/// The well-known port `usual`, moved by as much as the File service was moved to `file`; 0 with
+/// it. A port that does not exist stays the usual one.
+fn moved_port(usual: u16, file: u16) -> u16 {
+    if file == 0 {
+        return 0;
+    }
+    let moved = i32::from(usual) + i32::from(file) - i32::from(ServiceKind::File.port());
+    u16::try_from(moved).ok().filter(|port| *port != 0).unwrap_or(usual)
 }
 
 #[cfg(test)]
@@ -140,15 +151,26 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_was_not_named_follows_the_file_service() {
-        let of = |file: &str, kind| {
+    fn what_was_not_named_moves_with_the_file_service() {
+        for (file, blob, queue, table, page) in [
+            ("127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", 0),
+            ("10.0.0.1:10004", "10.0.0.1:10000", "10.0.0.1:10001", "10.0.0.1:10002", 10009),
+            ("11004", "127.0.0.1:11000", "127.0.0.1:11001", "127.0.0.1:11002", 11009),
+            ("[::1]:5", "[::1]:1", "[::1]:2", "[::1]:3", 10),
+            // Where a port would not exist it is the usual one.
+            ("4", "127.0.0.1:10000", "127.0.0.1:1", "127.0.0.1:2", 9),
+            ("65531", "127.0.0.1:65527", "127.0.0.1:65528", "127.0.0.1:65529", 10009),
+            ("off", "127.0.0.1:10000", "127.0.0.1:10001", "127.0.0.1:10002", 10009),
+        ] {
             let named = ServiceAddresses::from([(ServiceKind::File, file.parse().unwrap())]);
-            address_of(&named, kind).map(|address| address.to_string())
-        };
-        assert_eq!(of("127.0.0.1:0", ServiceKind::Blob).as_deref(), Some("127.0.0.1:0"));
-        assert_eq!(of("10.0.0.1:9", ServiceKind::Queue).as_deref(), Some("10.0.0.1:10001"));
-        assert_eq!(of("off", ServiceKind::Table).as_deref(), Some("127.0.0.1:10002"));
-        assert_eq!(of("off", ServiceKind::File), None);
+            let of = |kind| address_of(&named, kind).map(|address| address.to_string());
+            let kinds = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table].map(of);
+            assert_eq!(kinds, [blob, queue, table].map(|text| Some(text.to_owned())), "{file}");
+            let page_at = AdminAddress::of(None, &named).wanted().unwrap();
+            assert_eq!(page_at, SocketAddr::new(LOOPBACK, page), "{file}");
+        }
+        let off = ServiceAddresses::from([(ServiceKind::File, ListenAddress::Off)]);
+        assert_eq!(address_of(&off, ServiceKind::File), None);
         let none = ServiceAddresses::new();
         assert_eq!(address_of(&none, ServiceKind::File), "127.0.0.1:10004".parse().ok());
     }

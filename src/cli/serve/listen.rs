@@ -29,18 +29,22 @@ const OLD_LISTEN: &str = "LATCHFS_LISTEN";
 pub struct Listen {
     /// Address of the File service: PORT or IP:PORT, port 0 for any free one, or off [default:
     /// 127.0.0.1:10004]
+    ///
+    /// The other services and the page move with it, unless they have an address of their own: the
+    /// services to the same IP, and each port by as much. With 11004 Blob is on 11000, Queue on
+    /// 11001, Table on 11002 and the page on 11009; with port 0 each takes a free port.
     #[arg(long, visible_alias = "listen", value_name = "ADDR", env = "LATCHFS_FILE")]
     pub file: Option<ListenAddress>,
 
-    /// Address of the Blob service, or off [default: port 10000 beside the File service]
+    /// Address of the Blob service, or off [default: 127.0.0.1:10000, moved with --file]
     #[arg(long, value_name = "ADDR", env = "LATCHFS_BLOB")]
     pub blob: Option<ListenAddress>,
 
-    /// Address of the Queue service, or off [default: port 10001 beside the File service]
+    /// Address of the Queue service, or off [default: 127.0.0.1:10001, moved with --file]
     #[arg(long, value_name = "ADDR", env = "LATCHFS_QUEUE")]
     pub queue: Option<ListenAddress>,
 
-    /// Address of the Table service, or off [default: port 10002 beside the File service]
+    /// Address of the Table service, or off [default: 127.0.0.1:10002, moved with --file]
     #[arg(long, value_name = "ADDR", env = "LATCHFS_TABLE")]
     pub table: Option<ListenAddress>,
 

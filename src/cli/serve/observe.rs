@@ -37,7 +37,8 @@ pub enum Which {
 #[command(next_help_heading = "Server")]
 pub struct Admin {
     /// Address of the page and the HTTP API, /metrics and /healthz: PORT, IP:PORT, or off
-    /// [default: 127.0.0.1:10009, or a free port if that is taken; none if no service listens]
+    /// [default: 127.0.0.1:10009, moved with --file, or a free port if it is taken; none if no
+    /// service listens]
     #[arg(long, value_name = "ADDR", env = "LATCHFS_ADMIN", hide_short_help = true)]
     pub admin: Option<ListenAddress>,
 

@@ -1,6 +1,7 @@
 //! Where services listen, and what clients are told about it.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
 
 use super::fixture::{Folder, error_text, json, latchfs, text};
 use crate::common::need;
@@ -59,6 +60,40 @@ fn an_address_may_be_a_port_alone() {
     let file = ["serve", "--no-mount", "--listen", &port];
     let _server = folder.start(&[&file[..], &OTHERS].concat());
     assert_eq!(folder.listener(), free);
+}
+
+/// A free address, whose port less `distance` is taken as long as the listener lives.
+fn free_above_a_taken_one(distance: u16) -> (SocketAddr, TcpListener) {
+    for _ in 0..100 {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = taken.local_addr().unwrap();
+        let Some(port) = at.port().checked_add(distance) else { continue };
+        let above = SocketAddr::new(at.ip(), port);
+        if TcpListener::bind(above).is_ok() {
+            return (above, taken);
+        }
+    }
+    panic!("no two free ports at a distance of {distance}");
+}
+
+#[test]
+fn services_without_an_address_move_with_the_file_service() {
+    let folder = Folder::new();
+    for (service, distance) in [("blob", 4), ("queue", 3), ("table", 2)] {
+        let (file, taken) = free_above_a_taken_one(distance);
+        let file = file.to_string();
+        let start =
+            ["serve", "--no-mount", "--data", "data", "--until-stdin-closes", "--file", &file];
+        // The others have an address, so that no other port is asked for.
+        let others = OTHERS.chunks(2).filter(|other| other[0] != format!("--{service}"));
+        let others: Vec<_> = others.flatten().copied().collect();
+        // A server that starts all the same ends with its standard input.
+        let mut server = latchfs(folder.path());
+        let ended = server.args(start).args(others).stdin(Stdio::piped()).output().unwrap();
+        let said = error_text(&ended);
+        let told = [taken.local_addr().unwrap().to_string(), format!("--{service} off")];
+        assert!(told.iter().all(|part| said.contains(part)), "{told:?} is not in {said}");
+    }
 }
 
 #[test]
