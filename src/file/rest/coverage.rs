@@ -88,9 +88,8 @@ fn differs(operation: &'static str) -> &'static str {
             "a source on another server needs `--copy-sources any`"
         }
         "DirectoryListHandles" | "FileListHandles" => "opens of the mount, and `latchfs hold`",
-        "FileCreateSymbolicLink" | "FileGetSymbolicLink" | "FileCreateHardLink" => {
-            "not even on shares created with protocol NFS"
-        }
+        "FileCreateSymbolicLink" => "on every share; metadata and times of a link are not kept",
+        "FileGetSymbolicLink" | "FileCreateHardLink" => "on every share",
         _ => "",
     }
 }

@@ -14,6 +14,7 @@
 //!   content      reading and writing ranges
 //!   download     the bytes of a long answer
 //!   ranges       which ranges hold data, and what changed since a snapshot
+//!   links        symbolic and hard links
 //!   rename       files and directories
 //!   copy         Copy File and Abort Copy File
 //!   from_url     Put Range From URL, and copies from other servers
@@ -39,6 +40,7 @@ mod from_url;
 mod handles;
 pub mod headers;
 mod leases;
+mod links;
 mod list;
 pub mod operations;
 mod permissions;

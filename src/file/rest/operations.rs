@@ -278,15 +278,15 @@ static FILE_CREATE_SYMBOLIC_LINK: Operation = Operation::pool_change(
     "FileCreateSymbolicLink",
     ResourceLevel::Object,
     &[Create, Write],
-    |_| Err(Refusal::not_implemented("Links")),
+    |call| FileCall(call).create_symbolic_link(),
 );
 static FILE_GET_SYMBOLIC_LINK: Operation =
-    Operation::pool_read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |_| {
-        Err(Refusal::not_implemented("Links"))
+    Operation::pool_read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |call| {
+        FileCall(call).get_symbolic_link()
     });
 static FILE_CREATE_HARD_LINK: Operation =
-    Operation::pool_change("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |_| {
-        Err(Refusal::not_implemented("Links"))
+    Operation::pool_change("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |call| {
+        FileCall(call).create_hard_link()
     });
 
 static OPERATIONS: [&Operation; 53] = [

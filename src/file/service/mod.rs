@@ -26,9 +26,9 @@ mod tally;
 pub use crate::file::service::requests::{
     Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry,
     DirectoryPage, DirectoryProperties, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader,
-    LeasedFile, NewProperties, PAGE_MAX, PageOptions, PendingFileCopy, PropertyChanges,
-    RangeChanges, RangeList, RemoteSource, Renamed, RestRename, Semantics, SmbProperties, Started,
-    StartedRemote, TimeChange,
+    LeasedFile, LinkProperties, NewProperties, PAGE_MAX, PageOptions, PendingFileCopy,
+    PropertyChanges, RangeChanges, RangeList, RemoteSource, Renamed, RestRename, Semantics,
+    SmbProperties, Started, StartedRemote, TimeChange,
 };
 pub use error::{FileError, Result};
 pub use held::{HeldLock, PendingName};

@@ -18,6 +18,7 @@ mod lease_meets_mount;
 mod leased_opens;
 mod leases;
 mod life_of_a_mark;
+mod links;
 mod matrix;
 mod one_handle;
 mod opens;

@@ -11,6 +11,7 @@ mod fixture;
 mod handles;
 mod leases;
 mod limits;
+mod links;
 mod listener;
 mod listing;
 mod observed;

@@ -5,27 +5,51 @@
 use super::super::error::{FileError, Result};
 use super::super::opens::open::Handle;
 use super::super::opens::table::Latched;
+use super::super::requests::Asking;
+use super::super::requests::momentary::ask;
 use super::super::share::{Missed, Seen, Share, TryResult, retry};
 use super::rename::is_directory;
+use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
-use crate::file::store::share::FoundFile;
+use crate::file::store::share::{FileKind, FoundFile, Record};
 use crate::rules::Context;
 
 impl Share {
     /// Adds a name to the file of a handle; the handle needs no right for it (di35).
     pub fn link_handle(&self, handle: &Handle, to: &SharePath, replace: bool) -> Result<()> {
-        let any_name = |_: &Latched, _: &SharePath| Ok(());
+        let any_name = |_: &mut Latched, _: &SharePath| Ok(());
         self.link_found(to, replace, || self.found_by(handle), any_name)
     }
 
     /// Adds a name to a file, as `link(2)` on the mount does: a momentary open, which is refused if
     /// the name is pending. A link through a handle is not (dp48).
     pub fn link(&self, cx: &Context, from: &SharePath, to: &SharePath) -> Result<()> {
-        let not_pending = |latched: &Latched, path: &SharePath| {
+        let not_pending = |latched: &mut Latched, path: &SharePath| {
             latched.state.check_not_pending(path).map_err(FileError::from)
         };
         let answer = self.link_found(to, false, || Ok(self.find(from)?), not_pending);
         self.note_refusal("link", from, cx.owner(), answer)
+    }
+
+    /// Adds a name to a file over REST. The bytes stay as they are: a lease ID need not be sent,
+    /// and one that is sent must match.
+    pub(in crate::file::service) fn link_file(
+        &self,
+        asking: Asking<'_>,
+        from: &SharePath,
+        to: &SharePath,
+    ) -> Result<()> {
+        let find = || {
+            let found = self.find(from)?;
+            match found.stat.kind {
+                FileKind::File | FileKind::Directory => Ok(found),
+                FileKind::Symlink | FileKind::Special => Err(Denial::NotFound.into()),
+            }
+        };
+        let look = FileOperation::GetFileProperties;
+        self.link_found(to, false, find, |latched, path| {
+            ask(look, latched, (path, &Record::default()), asking.lease_id, None)
+        })
     }
 
     /// Finds the file and links it if `check` allows it; repeated while names change.
@@ -34,7 +58,7 @@ impl Share {
         to: &SharePath,
         replace: bool,
         find: impl Fn() -> Result<FoundFile>,
-        check: impl Fn(&Latched, &SharePath) -> Result<()>,
+        check: impl Fn(&mut Latched, &SharePath) -> Result<()>,
     ) -> Result<()> {
         let _names = self.names()?;
         retry(|| {
@@ -44,7 +68,7 @@ impl Share {
             }
             // The source is asked first, and again when it is linked.
             if let Some(cell) = self.table().get(source.found.stat.id) {
-                check(&cell.latch(), &source.found.path)?;
+                check(&mut cell.latch(), &source.found.path)?;
             }
             self.link_source(&source, (to, replace), &check)
         })
@@ -54,7 +78,7 @@ impl Share {
         &self,
         source: &Seen,
         (to, replace): (&SharePath, bool),
-        check: impl Fn(&Latched, &SharePath) -> Result<()>,
+        check: impl Fn(&mut Latched, &SharePath) -> Result<()>,
     ) -> TryResult<()> {
         if replace && let Ok(target) = self.see(to) {
             if is_directory(&target.found) {

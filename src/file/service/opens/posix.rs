@@ -61,10 +61,18 @@ impl Share {
         target: &str,
         creation: Creation,
     ) -> Result<Stat> {
-        self.make_noted("symlink", cx, path, |path| {
-            let made = self.disk().create_symlink(path, target)?;
-            self.own(path, made, creation).inspect_err(|_| self.unmake(path, made))
-        })
+        self.make_noted("symlink", cx, path, |path| self.make_symlink(path, target, creation))
+    }
+
+    /// Makes a symbolic link under the lock of its directory.
+    pub(in crate::file::service) fn make_symlink(
+        &self,
+        path: &SharePath,
+        target: &str,
+        creation: Creation,
+    ) -> Result<Stat> {
+        let made = self.disk().create_symlink(path, target)?;
+        self.own(path, made, creation).inspect_err(|_| self.unmake(path, made))
     }
 
     /// Makes a FIFO or socket.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   momentary    the way every operation enters a file
-//!   files        operations on files; directories, listing, rename, copy
+//!   files        operations on files; directories, listing, links, rename, copy
 //!   smb_properties    the properties that REST shows
 //!   property_changes  those that a request sets
 //! ```
@@ -11,6 +11,7 @@
 pub(in crate::file::service) mod copy;
 pub(in crate::file::service) mod directories;
 pub(in crate::file::service) mod files;
+pub(in crate::file::service) mod links;
 pub(in crate::file::service) mod listing;
 pub(in crate::file::service) mod momentary;
 mod property_changes;
@@ -23,6 +24,7 @@ pub use copy::{
 };
 pub use directories::DirectoryProperties;
 pub use files::{DiffOptions, FileProperties, FileReader, LeasedFile, RangeChanges, RangeList};
+pub use links::LinkProperties;
 pub use listing::{DirectoryEntry, DirectoryPage, PAGE_MAX, PageOptions};
 pub use momentary::Asking;
 pub use property_changes::{

@@ -139,7 +139,7 @@ impl Share {
     /// Opens the file for the checks: not for writing, since that alone can change the file
     /// (overlayfs copies it) although the rules refuse.
     fn open_to_ask(&self, visit: &FileVisit<'_>, found: &FoundFile) -> Result<OwnedFd> {
-        check_kind(visit.wanted, found.stat.kind)?;
+        check_kind(visit, found.stat.kind)?;
         let reads = visit.operation.demands().access.contains(Access::R);
         let how = match visit.wanted {
             // A file that this process may not read has properties too.
@@ -215,12 +215,14 @@ fn writes_bytes(operation: FileOperation) -> bool {
     demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
 }
 
-fn check_kind(wanted: WantedKind, kind: FileKind) -> Result<()> {
-    match (wanted, kind) {
+fn check_kind(visit: &FileVisit<'_>, kind: FileKind) -> Result<()> {
+    match (visit.wanted, kind) {
+        // What Create Symbolic Link makes, Delete File removes.
+        (_, FileKind::Symlink) if visit.operation == FileOperation::DeleteFile => Ok(()),
         (WantedKind::File, FileKind::File) | (WantedKind::Directory, FileKind::Directory) => Ok(()),
         (WantedKind::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
         (WantedKind::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
-        // Links and special files are the mount's: REST does not know them.
+        // Special files are the mount's, and of symbolic links REST knows the text alone.
         (_, FileKind::Symlink | FileKind::Special) => Err(Denial::NotFound.into()),
     }
 }

@@ -16,6 +16,8 @@ use std::path::Path;
 
 use super::super::error::{FileError, Result};
 use super::super::opens::io::IO_MAX;
+use super::super::requests::SmbProperties;
+use super::super::requests::links::symbolic_link_in;
 use super::super::share::Share;
 use crate::disk::StoreError;
 use crate::file::rules::{Denial, SharePath};
@@ -117,6 +119,11 @@ impl SnapshotView {
         };
         let tag = ETag::of(&stat, &record);
         Ok(SnapshotFile { path, stat, record, tag })
+    }
+
+    /// A symbolic link and its text; none if the name is not that of a symbolic link.
+    pub fn link(&self, path: &SharePath) -> Result<Option<(SmbProperties, String)>> {
+        Ok(symbolic_link_in(&self.dir, path)?)
     }
 
     /// A file to copy from, and what is known of it.

@@ -174,6 +174,18 @@ async def read_only(share):
 
 async def links(share):
     file = share.get_file_client("link")
-    await refused(501, "NotImplemented", file.create_symlink("target", metadata={"a": "1"}))
-    await refused(501, "NotImplemented", file.get_symlink())
-    await refused(501, "NotImplemented", file.create_hardlink("target"))
+    target = share.get_file_client("link-target")
+    await target.upload_file(b"target")
+    made = await file.create_symlink("link-target", metadata={"a": "1"})
+    assert made["file_file_type"] == "SymLink" and "file_attributes" not in made
+    assert (await file.get_symlink())["link_text"] == "link-target"
+    await refused(409, "ResourceAlreadyExists", file.create_symlink("link-target"))
+    await file.delete_file()
+    await refused(404, "ResourceNotFound", file.get_symlink())
+    made = await file.create_hardlink("link-target")
+    assert (made["file_file_type"], made["link_count"]) == ("Regular", 2)
+    assert await (await file.download_file()).readall() == b"target"
+    below = share.get_file_client("no-such-directory/link")
+    await refused(404, "ParentNotFound", below.create_hardlink("link-target"))
+    await refused(404, "ParentNotFound", below.create_symlink("link-target"))
+    await refused(404, "ParentNotFound", below.get_symlink())

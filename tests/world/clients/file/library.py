@@ -134,9 +134,8 @@ TABLE = {
             "SMBDeletePending",
             "SharingViolation",
         ),
-        # Links, which NFS shares alone have.
-        "create_hardlink": never("NotImplemented"),
-        "create_symlink": never("NotImplemented"),
+        "create_hardlink": sends("ParentNotFound"),
+        "create_symlink": sends("ParentNotFound", "ResourceAlreadyExists"),
         "delete_file": sends(
             "AuthorizationPermissionMismatch",
             "LeaseIdMissing",
@@ -166,7 +165,7 @@ TABLE = {
         ),
         "get_ranges": sends("ResourceNotFound", "SharingViolation"),
         "get_ranges_diff": sends("PreviousSnapshotNotFound"),
-        "get_symlink": never("NotImplemented"),
+        "get_symlink": sends("ParentNotFound", "ResourceNotFound"),
         "list_handles": pages("ResourceNotFound"),
         "list_ranges": pages("InvalidContinuationToken", "ResourceNotFound", "SharingViolation"),
         "list_ranges_diff": pages("PreviousSnapshotNotFound"),

@@ -161,11 +161,13 @@ async function deletion(share) {
   await refused(409, "ReadOnlyAttribute", () => file.deleteIfExists());
 }
 
-/** Not on an SMB share: methods.mjs gives the reasons. */
 async function links(share) {
-  const file = await filled(share, "target", "x");
-  const link = share.rootDirectoryClient.getFileClient("link");
-  await refused(501, "NotImplemented", () => link.createHardLink("target"));
-  await refused(501, "NotImplemented", () => link.createSymbolicLink("target"));
-  await refused(501, "NotImplemented", () => file.getSymbolicLink());
+  await filled(share, "target", "x");
+  const at = (name) => share.rootDirectoryClient.getFileClient(name);
+  assert.equal((await at("hard").createHardLink("target")).linkCount, 2);
+  await refused(404, "ResourceNotFound", () => at("other").createHardLink("none"));
+  await at("symbolic").createSymbolicLink("target");
+  await refused(409, "ResourceAlreadyExists", () => at("hard").createSymbolicLink("target"));
+  assert.equal((await at("symbolic").getSymbolicLink()).linkText, "target");
+  await refused(404, "ResourceNotFound", () => at("hard").getSymbolicLink());
 }

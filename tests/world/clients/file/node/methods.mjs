@@ -12,9 +12,6 @@ export const library = load("@azure/storage-file-share", {
 /** What cannot succeed, and why. */
 export const UNSUPPORTED = {
   "ShareServiceClient.getUserDelegationKey": "needs Entra ID behind bearer tokens: 501",
-  "ShareFileClient.createHardLink": "NFS shares alone have links: 501",
-  "ShareFileClient.createSymbolicLink": "NFS shares alone have links: 501",
-  "ShareFileClient.getSymbolicLink": "NFS shares alone have links: 501",
   "ShareLeaseClient.renewLease": "the SDK takes a share for a file, and throws by itself",
 };
 
@@ -118,9 +115,9 @@ export const METHODS = {
     listHandles: BOTH,
     forceCloseAllHandles: BOTH,
     forceCloseHandle: BOTH,
-    createHardLink: NEVER,
-    createSymbolicLink: NEVER,
-    getSymbolicLink: NEVER,
+    createHardLink: BOTH,
+    createSymbolicLink: BOTH,
+    getSymbolicLink: BOTH,
     getShareLeaseClient: LOCAL,
     generateSasUrl: BOTH,
     generateSasStringToSign: BOTH,

@@ -1,0 +1,97 @@
+//! Create Symbolic Link, Get Symbolic Link and Create Hard Link.
+//!
+//! Decides what REST does with links: it makes both kinds, reads symbolic ones, and follows none.
+//! The names themselves follow the rules of `symlink(2)` and `link(2)` on the mount
+//! ([`super::super::opens`], [`super::super::names`]).
+
+use super::super::error::{FileError, Result};
+use super::super::opens::Creation;
+use super::super::share::{ChangeNotice, Missed, Share};
+use super::momentary::Asking;
+use super::smb_properties::SmbProperties;
+use crate::disk::StoreError;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, Record, ShareDir, Stat};
+use crate::rules::{Context, FileId};
+
+/// A link in answers: a symbolic link itself, or the file that a hard link names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkProperties {
+    pub stat: Stat,
+    /// `ETag` and times.
+    pub smb: SmbProperties,
+    /// The directory that the link stands in.
+    pub parent: FileId,
+}
+
+impl Share {
+    /// Makes a symbolic link with that text, which is stored as it is and not followed.
+    pub fn create_symbolic_link(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        text: &str,
+        creation: Creation,
+    ) -> Result<LinkProperties> {
+        let wants = FileOperation::CreateFileNew.wants();
+        let make = |path: &SharePath| {
+            let stat = self.make_symlink(path, text, creation)?;
+            self.flush_name(path).inspect_err(|_| self.unmake(path, stat))?;
+            Ok(stat)
+        };
+        let answer = self.when_free(&[path], wants, || {
+            self.at_name(path, |seen| match seen {
+                Ok(seen) => self.refuse_taken(&seen),
+                Err(StoreError::NotFound) => {
+                    match self.make_entry(path, make, |_, made| Ok(made)) {
+                        // Somebody else made it in between: it exists now.
+                        Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+                        made => Ok(made?),
+                    }
+                }
+                Err(error) => Err(error.into()),
+            })
+        });
+        let stat = self.note_refusal("Create Symbolic Link", path, cx.owner(), answer)?;
+        let smb = SmbProperties::of(&stat, &Record::default());
+        Ok(LinkProperties { stat, smb, parent: self.parent_id(path)? })
+    }
+
+    /// A symbolic link and its text; none if the name is not that of a symbolic link.
+    pub fn symbolic_link(&self, path: &SharePath) -> Result<Option<(SmbProperties, String)>> {
+        let _names = self.names()?;
+        Ok(symbolic_link_in(self.disk(), path)?)
+    }
+
+    /// Gives the file `from` the name `to` too.
+    pub fn create_hard_link(
+        &self,
+        asking: Asking<'_>,
+        from: &SharePath,
+        to: &SharePath,
+    ) -> Result<LinkProperties> {
+        let wants = FileOperation::CreateFileNew.wants();
+        let answer = self.when_free(&[from, to], wants, || self.link_file(asking, from, to));
+        self.note_refusal("Create Hard Link", from, asking.cx.owner(), answer)?;
+        self.flush_left(to);
+        self.tell(ChangeNotice::Attributes(from));
+        self.tell(ChangeNotice::Attributes(to));
+        let FoundFile { path, stat } = self.find(to)?;
+        let smb = SmbProperties::of(&stat, &self.record(&path, stat.id)?);
+        Ok(LinkProperties { stat, smb, parent: self.parent_id(&path)? })
+    }
+}
+
+/// A symbolic link of a share or a snapshot, and its text.
+pub(in crate::file::service) fn symbolic_link_in(
+    dir: &ShareDir,
+    path: &SharePath,
+) -> std::result::Result<Option<(SmbProperties, String)>, StoreError> {
+    let FoundFile { path, stat } = dir.lookup(path)?;
+    if stat.kind != FileKind::Symlink {
+        return Ok(None);
+    }
+    let smb = SmbProperties::of(&stat, &Record::default());
+    Ok(Some((smb, dir.read_link(&path)?)))
+}
