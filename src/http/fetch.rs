@@ -23,10 +23,14 @@ use tokio::time::timeout;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::source::Siblings;
 use crate::http::frame::version::{DEFAULT, VERSION};
+use crate::http::xml::Element;
 use crate::rules::check_metadata;
 
 /// How long a source may take to answer, and to go on with its bytes.
 pub const SOURCE_WAIT: Duration = Duration::from_secs(20);
+
+/// The longest error of a source that is read.
+const ERROR_BYTES_MAX: usize = 16 << 10;
 
 /// When the bytes of a source are read: that bounds how long a stretch of them may take in all, in
 /// times of the wait for a source.
@@ -84,12 +88,12 @@ impl Fetcher {
         Self { sources, siblings, wait, client, own_client }
     }
 
-    /// Asks for all of a source, or for a range of it. `authorization` is sent along.
+    /// Asks for all of a source, or for a range of it. The credentials are sent as headers.
     pub async fn open(
         &self,
         url: &Uri,
         range: Option<&Range<u64>>,
-        authorization: Option<&str>,
+        credentials: &[(&str, &str)],
     ) -> Result<Fetched, Refusal> {
         let own = url.authority().is_some_and(|place| self.siblings.has(place.as_str()));
         if self.sources == CopySources::Local && !own {
@@ -109,15 +113,18 @@ impl Fetcher {
         if let Some(range) = range {
             request = request.header("range", format!("bytes={}-{}", range.start, range.end - 1));
         }
-        if let Some(authorization) = authorization {
+        for (name, value) in credentials {
+            request = request.header(*name, *value);
+        }
+        if !credentials.is_empty() {
             // Without a version a token is not accepted.
-            request = request.header("authorization", authorization).header(VERSION, DEFAULT);
+            request = request.header(VERSION, DEFAULT);
         }
         let answer = timeout(self.wait, request.send()).await;
         let answer = answer.map_err(|_| too_late("did not answer", self.wait))?;
         let answer = answer.map_err(|error| unverified(cause(&error)))?;
         if !answer.status().is_success() {
-            return Err(refused(&answer));
+            return Err(refused(answer, self.wait).await);
         }
         let size = answer.content_length();
         let size = size.ok_or_else(|| unverified("it does not say how long it is"))?;
@@ -129,9 +136,9 @@ impl Fetcher {
         &self,
         url: &Uri,
         range: &Range<u64>,
-        authorization: Option<&str>,
+        credentials: &[(&str, &str)],
     ) -> Result<Fetched, Refusal> {
-        let fetched = self.open(url, Some(range), authorization).await?;
+        let fetched = self.open(url, Some(range), credentials).await?;
         // A server that knows no ranges sends everything.
         let whole = fetched.answer.status() == StatusCode::OK && range.start == 0;
         if !whole && !starts_at(fetched.answer.headers(), range.start) {
@@ -249,21 +256,33 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
     text.unwrap_or_else(|| "it cannot be asked".to_owned())
 }
 
-/// The refusal for a source that refused: its own status and code, if the caller can do something
-/// about it. A 5xx of the source is not passed on, because clients would repeat it for minutes.
-fn refused(answer: &Response) -> Refusal {
+/// The refusal for a source that refused: its own status, code and message, if the caller can do
+/// something about it. A 5xx of the source is not passed on, because clients would repeat it for
+/// minutes.
+async fn refused(answer: Response, wait: Duration) -> Refusal {
     let status = answer.status();
-    let code = answer.headers().get("x-ms-error-code").and_then(|code| code.to_str().ok());
+    let code = answer.headers().get("x-ms-error-code").and_then(text_of);
     let why = if status.is_redirection() { ", and redirects are not followed" } else { "" };
-    let mut refusal = unverified(format!("it answered {status}{why}"))
-        .with("CopySourceStatusCode", status.as_u16().to_string());
+    let mut refusal = unverified(format!("it answered {status}{why}"));
     if status.is_client_error() {
         refusal.status = status;
     }
-    if let Some(code) = code {
-        refusal = refusal.with("CopySourceErrorCode", code.to_owned());
+    let message = timeout(wait, message_of(answer)).await.unwrap_or_default();
+    refusal.of_source(status, code.as_deref(), message.as_deref())
+}
+
+/// The message of an error of a storage service, without the lines that identify the request. None
+/// if the answer is longer than such an error, or something else.
+async fn message_of(mut answer: Response) -> Option<String> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.ok()? {
+        body.extend_from_slice(&piece);
+        if body.len() > ERROR_BYTES_MAX {
+            return None;
+        }
     }
-    refusal
+    let error = Element::read(&body, "Error").ok()?;
+    error.child("Message")?.text.lines().next().map(str::to_owned)
 }
 
 fn unverified(why: impl Display) -> Refusal {

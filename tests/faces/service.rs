@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use latchfs::clock::{SystemClock, TimeSource as _};
 use latchfs::http::auth::{
     AccountSas, Admission, Authorizer, Credential, Credentials, RequestView, Scheme, sign,
@@ -46,6 +48,18 @@ pub fn account_sas(services: &str, levels: &str, permissions: &str) -> AccountSa
 /// The query of such a SAS of the development account.
 pub fn account_token(services: &str, levels: &str, permissions: &str) -> String {
     account_sas(services, levels, permissions).token(&Credential::development())
+}
+
+/// A bearer token of that user.
+pub fn token_of(user: &str) -> String {
+    let claims = serde_json::json!({
+        "iss": "https://sts.windows.net/00000000-0000-0000-0000-000000000001/",
+        "aud": "https://storage.azure.com",
+        "exp": 4_070_908_800_u64,
+        "oid": user,
+        "tid": "here",
+    });
+    format!("Bearer eyJhbGciOiJub25lIn0.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()))
 }
 
 /// Sends a request that is signed with the development key (Shared Key).

@@ -1,9 +1,10 @@
 //! Copy Blob, Copy Blob From URL, Put Blob From URL, and the From URL forms of Put Block, Put Page
 //! and Append Block.
 //!
-//! Decides what a source must show: a SAS of its own or public access, unless the account's key or
-//! a bearer token covers both. Within one account no byte is copied; from another account of this
-//! server they are. Sources on other servers are in [`super::remote`].
+//! Decides what a source must show where the credentials of the request do not cover it
+//! ([`crate::http::frame::source`]): a SAS or token of its own, or public access. Within one
+//! account no byte is copied; from another account of this server they are. Sources on other
+//! servers are in [`super::remote`].
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -29,7 +30,7 @@ use crate::blob::service::{
     OpenedBlob, PageChange, PutPages, SourceAsked,
 };
 use crate::http::auth::{
-    AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
+    AuthError, AuthTarget, Permission, RequestView, ResourceLevel, without_signature,
 };
 use crate::http::checksum::{crc64_header, crc64_text};
 use crate::http::frame::host::{self, HostedAccount};
@@ -37,7 +38,7 @@ use crate::http::frame::receive::too_large;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::frame::site::Site;
-use crate::http::frame::source::{COPY_SOURCE, NamedSource, SOURCE_AUTHORIZATION};
+use crate::http::frame::source::{COPY_SOURCE, NamedSource, unauthorised_source};
 use crate::http::reply::Reply;
 use crate::http::request::{Query, byte_range};
 use crate::rules::Timestamp;
@@ -152,11 +153,7 @@ impl BlobCall<'_> {
             None => true,
         };
         let put = operation == BlobOperation::BlockBlobPutBlobFromUrl;
-        let properties = match self.content_sent()? {
-            Some(content) if put => Some(content),
-            None if put && !keeps => Some(crate::blob::rules::ContentProperties::default()),
-            _ => None,
-        };
+        let properties = if put { self.content_sent()? } else { None }.unwrap_or_default();
         let copy_tags = self.copies_tags()?;
         if copy_tags {
             self.check_letter(Permission::Tags)?;
@@ -170,6 +167,7 @@ impl BlobCall<'_> {
             source: without_signature(self.required(COPY_SOURCE)?),
             metadata,
             properties,
+            drops_properties: put && !keeps,
             copy_tags,
             seal,
             new,
@@ -380,24 +378,15 @@ impl BlobCall<'_> {
         let account = self.site.accounts.account(&own.address.account).ok_or_else(invalid)?;
         let first = own.address.container.clone().ok_or_else(invalid)?;
         let name = percent_decode_str(&own.address.rest).decode_utf8().map_err(|_| invalid())?;
-        let at = match name.is_empty() {
-            true => BlobAt::new(ROOT, first),
-            false => BlobAt::new(first, name),
-        };
+        let at = if name.is_empty() { BlobAt::new(ROOT, first) } else { BlobAt::new(first, name) };
         let at = at.state(selector(&Query::read(own.uri.query().unwrap_or_default()))?);
         let tags = self.copies_tags()? || self.headers.contains_key(SOURCE_IF_TAGS);
-        let same = account.name() == self.0.account.name();
-        let covered = match self.grant.by {
-            GrantedBy::Nothing => true,
-            GrantedBy::SharedKey => same && operation == BlobOperation::BlobStartCopyFromURL,
-            GrantedBy::Bearer { .. } => same,
-            GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
-        };
-        if !covered {
+        if !self.covers_source(&own, operation == BlobOperation::BlobStartCopyFromURL) {
+            let credentials = self.source_credentials()?.into_iter();
             let right = SourceRight {
                 site: Arc::clone(self.site),
                 account: Arc::clone(&account),
-                authorization: self.header(SOURCE_AUTHORIZATION)?.map(str::to_owned),
+                credentials: credentials.map(|(name, value)| (name, value.to_owned())).collect(),
                 uri: own.uri,
                 at: at.clone(),
                 now: self.now,
@@ -416,7 +405,7 @@ impl BlobCall<'_> {
 struct SourceRight {
     site: Arc<Site>,
     account: Arc<dyn HostedAccount>,
-    authorization: Option<String>,
+    credentials: Vec<(&'static str, String)>,
     uri: Uri,
     at: BlobAt,
     now: Timestamp,
@@ -432,13 +421,13 @@ impl SourceRight {
     /// Answers it on a thread that may block, since the container's row may decide.
     async fn check(self) -> Result<(), Refusal> {
         let answer = tokio::task::spawn_blocking(move || self.answer()).await;
-        answer.unwrap_or_else(|panicked| Err(Refusal::internal(panicked)))
+        let answer = answer.map_err(Refusal::internal)?;
+        answer.map_err(|error| unauthorised_source(&error))
     }
 
-    fn answer(&self) -> Result<(), Refusal> {
-        let Self { account, uri, at, .. } = self;
-        let shown = self.authorization.as_deref().map(|text| ("authorization", text));
-        let headers: Vec<_> = shown.into_iter().collect();
+    fn answer(&self) -> Result<(), AuthError> {
+        let Self { account, uri, at, credentials, .. } = self;
+        let headers: Vec<_> = credentials.iter().map(|(name, value)| (*name, &**value)).collect();
         let view = RequestView {
             method: "GET",
             raw_path: uri.path(),
@@ -459,27 +448,17 @@ impl SourceRight {
         };
         let admission = &self.site.options.admission;
         match admission.source_grant(&SERVICE_TABLE, &**account, &view, &target) {
-            Ok(grant) if !grant.allows(ResourceLevel::Object, Permission::Read) => Err(unverified(
-                StatusCode::FORBIDDEN,
-                "AuthorizationPermissionMismatch",
-                "the SAS of the source does not permit to read it",
-            )),
-            Ok(grant) if self.tags && !grant.permits(Permission::Tags) => Err(unverified(
-                StatusCode::FORBIDDEN,
-                "AuthorizationPermissionMismatch",
-                "the SAS of the source does not permit to read its tags",
-            )),
-            Ok(_) => Ok(()),
+            Ok(grant) => {
+                grant.check_letters(&[Permission::Read])?;
+                if self.tags { grant.check_letters(&[Permission::Tags]) } else { Ok(()) }
+            }
             Err(AuthError::NoCredentials)
                 if !self.tags
                     && super::operations::is_public(&**account, &at.container, &BLOB_DOWNLOAD) =>
             {
                 Ok(())
             }
-            Err(error) => {
-                let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::FORBIDDEN);
-                Err(unverified(status, error.code(), &error.to_string()))
-            }
+            Err(error) => Err(error),
         }
     }
 }
@@ -511,12 +490,4 @@ fn copy_in(
         offset += read as u64;
     }
     writer.finish()
-}
-
-fn unverified(status: StatusCode, code: &'static str, why: &str) -> Refusal {
-    let message =
-        format!("Could not verify the copy source within the specified time. [latchfs: {why}]");
-    Refusal::new(status, "CannotVerifyCopySource", message)
-        .with("CopySourceStatusCode", status.as_u16().to_string())
-        .with("CopySourceErrorCode", code.to_owned())
 }

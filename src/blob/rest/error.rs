@@ -61,11 +61,11 @@ fn refusal(error: BlobError, now: Timestamp) -> Refusal {
             .with("ETag", format!("\"{etag}\""))
             .with("LastModified", time::rfc1123(modified));
     }
-    if let BlobDenial::SourceNotFound(missing) = &denial {
-        let (status, code) = self::code(missing);
-        refusal = refusal
-            .with("CopySourceStatusCode", status.as_u16().to_string())
-            .with("CopySourceErrorCode", code.to_owned());
+    if let BlobDenial::Source(source) = &denial {
+        let (code, message) = (self::code(source).1, source.to_string());
+        let why = format!("{} [latchfs: {}]", refusal.message, message.trim_end_matches('.'));
+        refusal.message = why.into();
+        refusal = refusal.of_source(status, Some(code), Some(&message));
     }
     if let BlobDenial::InvalidRange(length) = denial {
         refusal.size = Some(length);
@@ -85,7 +85,7 @@ fn code(denial: &BlobDenial) -> (StatusCode, &'static str) {
         D::Lease(denial) => lease_code(*denial),
         D::Condition(failure) => condition_code(*failure),
         D::CopyCondition(refusal) => copy_code(*refusal),
-        D::SourceNotFound(_) => (NOT_FOUND, "CannotVerifyCopySource"),
+        D::Source(source) => (code(source).0, "CannotVerifyCopySource"),
         D::AppendPositionConditionNotMet => (FAILED, "AppendPositionConditionNotMet"),
         D::MaxBlobSizeConditionNotMet => (FAILED, "MaxBlobSizeConditionNotMet"),
         D::SequenceNumberConditionNotMet => (FAILED, "SequenceNumberConditionNotMet"),

@@ -22,7 +22,6 @@ use crate::http::fetch::{self, Stretch};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::frame::site::Site;
-use crate::http::frame::source::SOURCE_AUTHORIZATION;
 use crate::rules::conditions::Subject;
 use crate::rules::time::parse_rfc1123;
 use crate::rules::{Context, Etag, Timestamp};
@@ -39,11 +38,11 @@ impl BlobCall<'_> {
         asked: &SourceAsked,
         wanted: &SourcePart,
     ) -> Result<(fetch::Fetched, u64, BlobState), Refusal> {
-        let authorization = self.header(SOURCE_AUTHORIZATION)?;
+        let credentials = self.source_credentials()?;
         let fetcher = &self.site.fetcher;
         let source = match &wanted.range {
-            None => fetcher.open(url, None, authorization).await?,
-            Some(range) => fetcher.open_range(url, range, authorization).await?,
+            None => fetcher.open(url, None, &credentials).await?,
+            Some(range) => fetcher.open_range(url, range, &credentials).await?,
         };
         let etag = source.header("etag").unwrap_or_default();
         let modified = source.header("last-modified").and_then(|text| parse_rfc1123(&text));
@@ -125,7 +124,7 @@ impl BlobCall<'_> {
             let copied = engine.copy_blob(&cx, operation, &at, asked, from, request).await;
             return self.copied_reply(operation, copied);
         }
-        request.properties.get_or_insert(state.content);
+        request.properties = state.content;
         request.metadata.get_or_insert(state.metadata);
         let (site, cx) = (Arc::clone(self.site), self.cx_now());
         let id = request.id.clone();

@@ -35,9 +35,9 @@ pub enum BlobDenial {
     /// A condition on the source or destination of a copy.
     #[error("{}", copy_text(*.0))]
     CopyCondition(CopyRefusal),
-    /// The source of an operation that reads a URL is missing: its blob, or its container.
-    #[error("The specified resource does not exist.")]
-    SourceNotFound(Box<Self>),
+    /// The source of an operation that reads a URL refuses to be read.
+    #[error("Could not verify the copy source within the specified time.")]
+    Source(Box<Self>),
     #[error("The append position condition specified was not met.")]
     AppendPositionConditionNotMet,
     #[error("The max blob size condition specified was not met.")]
@@ -144,6 +144,20 @@ impl BlobDenial {
             | Self::SequenceNumberConditionNotMet => Some(Conflict::Condition),
             _ => None,
         }
+    }
+
+    /// Whether Get Blob of the source of a copy is refused like this, so that an operation that
+    /// reads a URL answers that it cannot verify its source.
+    pub const fn refuses_reading(&self) -> bool {
+        matches!(
+            self,
+            Self::BlobNotFound
+                | Self::ContainerNotFound
+                | Self::InvalidRange(_)
+                | Self::BlobUsesCustomerSpecifiedEncryption
+                | Self::BlobCustomerSpecifiedEncryptionMismatch
+                | Self::BlobDoesNotUseCustomerSpecifiedEncryption
+        )
     }
 }
 

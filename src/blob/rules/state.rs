@@ -70,6 +70,19 @@ pub struct ContentProperties {
 }
 
 impl ContentProperties {
+    /// These properties, and those of `source` where there is none.
+    #[must_use]
+    pub fn or(self, source: Self) -> Self {
+        Self {
+            content_type: self.content_type.or(source.content_type),
+            encoding: self.encoding.or(source.encoding),
+            language: self.language.or(source.language),
+            disposition: self.disposition.or(source.disposition),
+            cache_control: self.cache_control.or(source.cache_control),
+            md5: self.md5.or(source.md5),
+        }
+    }
+
     /// The type that is shown.
     pub fn shown_type(&self) -> &str {
         self.content_type.as_deref().unwrap_or("application/octet-stream")
@@ -309,6 +322,26 @@ mod tests {
         }
         let keyed = Encryption { key_sha256: Some("k".into()), scope: None };
         assert_eq!(keyed.clone().within(Some("a"), false), Ok(keyed));
+    }
+
+    #[test]
+    fn properties_that_were_not_sent_are_those_of_the_source() {
+        let of = |text: &str| ContentProperties {
+            content_type: Some(format!("{text} type")),
+            encoding: Some(format!("{text} encoding")),
+            language: Some(format!("{text} language")),
+            disposition: Some(format!("{text} disposition")),
+            cache_control: Some(format!("{text} cache")),
+            md5: Some(text.as_bytes().to_vec()),
+        };
+        let none = ContentProperties::default();
+        let (sent, source) = (of("sent"), of("source"));
+        assert_eq!(sent.clone().or(source.clone()), sent);
+        assert_eq!(none.clone().or(source.clone()), source);
+        assert_eq!(sent.clone().or(none), sent);
+        let language = ContentProperties { language: sent.language, ..Default::default() };
+        let mixed = ContentProperties { language: language.language.clone(), ..source.clone() };
+        assert_eq!(language.or(source), mixed);
     }
 
     #[test]

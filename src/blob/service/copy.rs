@@ -64,7 +64,9 @@ pub struct CopyRequest {
     /// Metadata in place of the source's.
     pub metadata: Option<BlobMetadata>,
     /// Properties in place of the source's.
-    pub properties: Option<ContentProperties>,
+    pub properties: ContentProperties,
+    /// Whether the properties that were not sent are cleared, not those of the source.
+    pub drops_properties: bool,
     /// Whether the tags of the source are copied; else those of `new` count.
     pub copy_tags: bool,
     /// Whether an append blob is sealed after the copy; `None` as the source.
@@ -171,7 +173,8 @@ fn find_source(
 ) -> BlobResult<BlobCopySource> {
     let found = change.place(at).and_then(ResolvedBlob::admitted);
     let row: BlobRow = found.map_err(|error| error.of_source(operation))?;
-    row.record.encryption.check_key(asked.key.as_deref())?;
+    let keyed = row.record.encryption.check_key(asked.key.as_deref());
+    keyed.map_err(|denial| BlobError::from(denial).of_source(operation))?;
     let etag = row.record.etag.to_string();
     let subject = Subject {
         etag: &etag,
@@ -219,7 +222,8 @@ fn copy(
     state.blocks = from.blocks;
     state.sequence_number = from.sequence_number;
     state.sealed = request.seal.unwrap_or(from.sealed);
-    state.content = request.properties.unwrap_or(from.content);
+    let kept = if request.drops_properties { None } else { Some(from.content) };
+    state.content = request.properties.or(kept.unwrap_or_default());
     state.metadata = request.metadata.unwrap_or(from.metadata);
     let delay = change.memory.options.copy_delay;
     let held = operation == BlobOperation::BlobStartCopyFromURL && !delay.is_zero();

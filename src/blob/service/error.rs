@@ -41,15 +41,15 @@ impl BlobError {
         }
     }
 
-    /// This error for the source of `operation`. Copy Blob answers that its source is missing; the
+    /// This error for the source of `operation`. Copy Blob answers as its source does; the
     /// operations that read a URL answer that the source cannot be verified.
     #[must_use]
     pub fn of_source(self, operation: BlobOperation) -> Self {
         match self.denial() {
-            Some(missing @ (BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound))
-                if operation != BlobOperation::BlobStartCopyFromURL =>
+            Some(denial)
+                if operation != BlobOperation::BlobStartCopyFromURL && denial.refuses_reading() =>
             {
-                BlobDenial::SourceNotFound(Box::new(missing.clone())).into()
+                BlobDenial::Source(Box::new(denial.clone())).into()
             }
             _ => self,
         }

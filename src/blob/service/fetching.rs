@@ -54,7 +54,7 @@ impl BlobService {
             let mut state = change.new_state(kind, &place)?;
             request.new.apply(&mut state, &place, change.now)?;
             state.metadata = request.metadata.unwrap_or_default();
-            state.content = request.properties.unwrap_or_default();
+            state.content = request.properties;
             if kind == BlobType::Page {
                 state.length = total;
             }

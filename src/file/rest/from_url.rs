@@ -25,7 +25,7 @@ use crate::http::checksum::{crc64, crc64_header, crc64_text, md5};
 use crate::http::fetch::{Fetched, Stretch};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
-use crate::http::frame::source::{COPY_SOURCE, SOURCE_AUTHORIZATION};
+use crate::http::frame::source::COPY_SOURCE;
 use crate::http::request::byte_range;
 
 impl FileCall<'_> {
@@ -59,7 +59,7 @@ impl FileCall<'_> {
     /// The bytes of the source, as many as are to be written.
     fn source_bytes(&self, length: u64) -> Result<Vec<u8>, Refusal> {
         const RANGE: &str = "x-ms-source-range";
-        let source = self.source(COPY_SOURCE, SourceUse::Copy)?;
+        let source = self.source(COPY_SOURCE, SourceUse::Range)?;
         let asked = match self.request.header(RANGE)? {
             Some(text) => byte_range(text)
                 .ok_or_else(|| Refusal::header(RANGE, text, "it must be bytes=FIRST-LAST"))?,
@@ -73,10 +73,10 @@ impl FileCall<'_> {
             NamedFile::Own(source) => self.own_bytes(*source, asked),
             NamedFile::Elsewhere(url) => {
                 let _place = self.place()?;
-                let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
+                let credentials = self.source_credentials()?;
                 let fetching = async {
                     let fetcher = &self.site.fetcher;
-                    let mut fetched = fetcher.open_range(&url, &asked, authorization).await?;
+                    let mut fetched = fetcher.open_range(&url, &asked, &credentials).await?;
                     if fetched.size() < length {
                         return Err(Denial::EndOfFile.into());
                     }
@@ -119,9 +119,9 @@ impl FileCall<'_> {
         place: OwnedSemaphorePermit,
     ) -> Result<CopiedFile, Refusal> {
         check_nothing_taken(options)?;
-        let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
+        let credentials = self.source_credentials()?;
         let runtime = Handle::current();
-        let mut fetched = runtime.block_on(self.site.fetcher.open(url, None, authorization))?;
+        let mut fetched = runtime.block_on(self.site.fetcher.open(url, None, &credentials))?;
         let from = described(&fetched)?;
         let bytes = if from.size <= IO_MAX as u64 {
             Some(runtime.block_on(fetched.read(from.size, Stretch::BeforeAnswer))?)

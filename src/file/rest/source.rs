@@ -1,27 +1,24 @@
 //! The file that a copy, a range from a URL or a rename names as its source.
 //!
-//! Decides whether the request may use it. A SAS for the target says nothing of the source: the
-//! URL of the source must bring a SAS of its own, unless the account's key or a bearer token
-//! covers both. Which URLs are this server's is decided in [`crate::http::frame::source`].
+//! Decides the permissions that the request needs there. Which URLs are this server's, and whether
+//! the credentials of the request cover the source too, is decided in
+//! [`crate::http::frame::source`].
 
 use std::sync::Arc;
 
-use hyper::{StatusCode, Uri};
+use hyper::Uri;
 
 use super::rest_path::rest_path;
 use super::{FileCall, operations, snapshot_of};
 use crate::file::rules::SharePath;
 use crate::file::service::FileService;
 use crate::file::service::shares::SnapshotName;
-use crate::http::auth::{AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel};
+use crate::http::auth::{AuthTarget, Permission, RequestView, ResourceLevel};
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
-use crate::http::frame::source::{NamedSource, OwnSource, SOURCE_AUTHORIZATION};
+use crate::http::frame::source::{NamedSource, OwnSource, unauthorised_source};
 use crate::http::request::Query;
 use crate::rules::service::ServiceKind;
-
-/// The header that a bearer token needs beside it.
-const INTENT: &str = "x-ms-file-request-intent";
 
 pub(super) enum NamedFile {
     /// A file of this server.
@@ -48,8 +45,10 @@ impl OwnFile {
 /// The intended use of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SourceUse {
-    /// To copy it, as a whole or a range of its bytes.
+    /// To copy it as a whole.
     Copy,
+    /// To write a range of its bytes.
+    Range,
     /// To move it away.
     Move,
 }
@@ -78,18 +77,10 @@ impl FileCall<'_> {
         path: &SharePath,
         wanted: SourceUse,
     ) -> Result<(), Refusal> {
-        let same_account = account.name() == self.account.name();
-        let covered = match self.grant.by {
-            GrantedBy::Nothing => true,
-            GrantedBy::SharedKey | GrantedBy::Bearer { .. } => same_account,
-            GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
-        };
-        if covered {
+        if self.covers_source(own, wanted != SourceUse::Range) {
             return Ok(());
         }
-        let shown = self.header(SOURCE_AUTHORIZATION)?.map(|text| ("authorization", text));
-        let intent = self.header(INTENT)?.map(|text| (INTENT, text));
-        let headers: Vec<_> = shown.into_iter().chain(intent).collect();
+        let headers = self.source_credentials()?;
         let view = RequestView {
             method: "GET",
             raw_path: own.uri.path(),
@@ -110,28 +101,13 @@ impl FileCall<'_> {
             level: ResourceLevel::Object,
         };
         let grant = self.site.options.admission.source_grant(service, account, &view, &target);
-        let grant = grant.map_err(|error| unverified(&error))?;
+        let grant = grant.map_err(|error| unauthorised_source(&error))?;
         let enough: &[Permission] = match wanted {
-            SourceUse::Copy => &[Permission::Read],
+            SourceUse::Copy | SourceUse::Range => &[Permission::Read],
             // The service asks the target for the right to write, and the source for any right on
             // the file itself.
             SourceUse::Move => &[Permission::Read, Permission::Write, Permission::Delete],
         };
-        if enough.iter().any(|one| grant.allows(ResourceLevel::Object, *one)) {
-            return Ok(());
-        }
-        let (granted, needed) = (String::new(), enough.to_vec());
-        Err(unverified(&AuthError::PermissionMismatch { granted, needed }))
+        grant.check_letters(enough).map_err(|error| unauthorised_source(&error))
     }
-}
-
-fn unverified(error: &AuthError) -> Refusal {
-    let message = format!(
-        "Could not verify the copy source within the specified time. [latchfs: the source needs a \
-         SAS of its own with the right to read; for a rename, to write or to delete will do: \
-         {error}]"
-    );
-    Refusal::new(StatusCode::FORBIDDEN, "CannotVerifyCopySource", message)
-        .with("CopySourceStatusCode", error.status().to_string())
-        .with("CopySourceErrorCode", error.code().to_owned())
 }

@@ -138,10 +138,9 @@ impl Grant {
         }
     }
 
-    /// Whether an operation at `level` that takes `needed` is permitted.
-    pub fn allows(&self, level: ResourceLevel, needed: Permission) -> bool {
-        let permissions = &[needed];
-        let service_sas = (level == ResourceLevel::Object).then_some(&permissions[..]);
-        self.check(&Needs { level, or_level: None, permissions, service_sas }).is_ok()
+    /// Whether one of `permissions` is granted on an object.
+    pub fn check_letters(&self, permissions: &[Permission]) -> Result<(), AuthError> {
+        let (level, service_sas) = (ResourceLevel::Object, Some(permissions));
+        self.check(&Needs { level, or_level: None, permissions, service_sas })
     }
 }

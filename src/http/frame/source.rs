@@ -3,19 +3,22 @@
 //!
 //! Decides which URLs are this listener's, whatever host they are spelled with, which are those of
 //! another listener of this server ([`Siblings`]), and that both name a file or a blob, not another
-//! answer to a GET. The check of signatures and the operations ask the same question here: what the
-//! one takes for foreign must not be read by the other. Other listeners are asked by HTTP
-//! ([`crate::http::fetch`]), since services do not know each other, and decide themselves who may
-//! read.
+//! answer to a GET. Decides also when the credentials of the request are good for its source, and
+//! what the client is told of a source that refuses. The check of signatures and the operations ask
+//! the same question here: what the one takes for foreign must not be read by the other. Other
+//! listeners are asked by HTTP ([`crate::http::fetch`]), since services do not know each other, and
+//! decide themselves who may read.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hyper::Uri;
+use hyper::{StatusCode, Uri};
 
 use super::address::{Address, ListenerNames, SECONDARY, host_name, is_this_machine};
 use super::call::Call;
 use super::refusal::Refusal;
+use super::wording;
+use crate::http::auth::{AuthError, GrantedBy};
 use crate::http::request::Query;
 use crate::rules::service::ServiceKind;
 
@@ -25,7 +28,9 @@ pub const COPY_SOURCE: &str = "x-ms-copy-source";
 pub const RENAME_SOURCE: &str = "x-ms-file-rename-source";
 
 /// The header with the authorization for the server of a copy's source.
-pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
+const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
+/// The header that a bearer token for a file needs beside it.
+const INTENT: &str = "x-ms-file-request-intent";
 
 const SOURCE_BYTES_MAX: usize = 2_048;
 
@@ -79,6 +84,29 @@ impl Call<'_> {
         Ok(NamedSource::Own(Box::new(OwnSource { uri, address })))
     }
 
+    /// The headers with which the source is asked for: the token that the request brings for it.
+    pub fn source_credentials(&self) -> Result<Vec<(&'static str, &str)>, Refusal> {
+        let Some(token) = self.header(SOURCE_AUTHORIZATION)? else { return Ok(Vec::new()) };
+        let intent = self.header(INTENT)?.map(|intent| (INTENT, intent));
+        Ok([("authorization", token)].into_iter().chain(intent).collect())
+    }
+
+    /// Whether the credentials of the request are good for its source too: a token in its account
+    /// is, and the account's key where the operation takes it (`by_key`), as Copy Blob and Copy
+    /// File do and the operations that read a URL do not. A SAS in the URL of the source speaks for
+    /// the source alone.
+    pub fn covers_source(&self, own: &OwnSource, by_key: bool) -> bool {
+        let signed = Query::read(own.uri.query().unwrap_or_default()).names("sig");
+        let same_account = own.address.account == self.address.account;
+        match self.grant.by {
+            GrantedBy::Nothing => true,
+            _ if signed => false,
+            GrantedBy::SharedKey => same_account && by_key,
+            GrantedBy::Bearer { .. } => same_account,
+            GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
+        }
+    }
+
     /// True for the host of this request, this machine at our port, and our accounts.
     fn is_own(&self, authority: &str) -> bool {
         let host = self.headers.get("host").and_then(|host| host.to_str().ok());
@@ -112,6 +140,27 @@ impl Call<'_> {
             let url = format!("{scheme}://{}{account}{path}", asked_at(addr)).parse().ok()?;
             Some((url, by_port))
         })
+    }
+}
+
+/// The refusal of a request that has no right to read its source.
+pub fn unauthorised_source(error: &AuthError) -> Refusal {
+    let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::FORBIDDEN);
+    let why = format_args!("the source needs a right of its own: {error}");
+    let refusal = Refusal::explained(status, "CannotVerifyCopySource", why);
+    let code = error.code();
+    let refusal = refusal.of_source(status, Some(code), wording::of(code));
+    Refusal { sender_only: error.repeats_request(), ..refusal }
+}
+
+impl Refusal {
+    /// This refusal, with what the source of the request answered.
+    #[must_use]
+    pub fn of_source(self, status: StatusCode, code: Option<&str>, message: Option<&str>) -> Self {
+        let told = [("CopySourceErrorCode", code), ("CopySourceErrorMessage", message)];
+        let told = told.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned())));
+        let refusal = self.with("CopySourceStatusCode", status.as_u16().to_string());
+        told.fold(refusal, |refusal, (name, text)| refusal.with(name, text))
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use latchfs::blob::service::BlobOptions;
 use latchfs::clock::TimeSource as _;
 use latchfs::http::auth::Credential;
@@ -11,20 +9,9 @@ use latchfs::rules::Timestamp;
 
 use super::access::{encoded, signed};
 use super::fixture::{ACCOUNT, Blobs, Got};
+use crate::service::{ask_by_key, token_of};
 
 const BLOCK: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
-
-/// A token of that user.
-fn token_of(user: &str) -> String {
-    let claims = serde_json::json!({
-        "iss": "https://sts.windows.net/00000000-0000-0000-0000-000000000001/",
-        "aud": "https://storage.azure.com",
-        "exp": 4_070_908_800_u64,
-        "oid": user,
-        "tid": "here",
-    });
-    format!("Bearer eyJhbGciOiJub25lIn0.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()))
-}
 
 const KEY: &str = "/?restype=service&comp=userdelegationkey";
 

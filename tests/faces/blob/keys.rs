@@ -65,8 +65,12 @@ fn the_forms_from_a_url_take_the_key_of_their_source() {
             let key = key.iter().map(|(name, value)| (name.as_str(), value.as_str()));
             blobs.put(target, &headers.iter().copied().chain(key).collect::<Vec<_>>())
         };
-        with(None).refused(409, "BlobUsesCustomerSpecifiedEncryption");
-        with(Some(other)).refused(409, "BlobCustomerSpecifiedEncryptionMismatch");
+        let (uses, mismatch) =
+            ("BlobUsesCustomerSpecifiedEncryption", "BlobCustomerSpecifiedEncryptionMismatch");
+        for (key, code) in [(None, uses), (Some(other), mismatch)] {
+            let got = with(key).refused(409, "CannotVerifyCopySource");
+            assert_eq!(got.header("x-ms-copy-source-error-code"), code, "{target}");
+        }
         with(Some(key)).is(201);
     }
     assert_eq!(blobs.text("to"), bytes);

@@ -25,6 +25,7 @@ mod properties;
 mod races;
 pub mod requests;
 mod restricted;
+mod sources;
 mod states;
 mod wire;
 mod writes;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
 use latchfs::file::service::shares::NewShare;
+use latchfs::http::auth::{Admission, Authorizer, OauthMode};
 use latchfs::http::frame::Service;
 use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::{self, ACCOUNT, Got};
-use crate::service::{account_token, signed};
+use crate::service::{account_token, ask_by_key, signed, token_of};
 
 /// The two services of one server, with the share `docs` and the container `con`.
 struct Both {
@@ -24,6 +25,10 @@ fn sas(letters: &str) -> String {
 
 impl Both {
     fn start() -> Self {
+        Self::admitting(signed())
+    }
+
+    fn admitting(admission: Admission) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = DataRoot::open(folder.path()).unwrap();
         let accounts =
@@ -31,7 +36,7 @@ impl Both {
         accounts.first().file().create_share("docs", NewShare::default()).unwrap();
         let accounts = Arc::new(accounts);
         // Clones of one value know each other as siblings.
-        let options = RestOptions::new(signed());
+        let options = RestOptions::new(admission);
         let start = |service: &'static Service| {
             RestServer::start(Arc::clone(&accounts), service, options.clone()).unwrap()
         };
@@ -121,6 +126,81 @@ fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
     copy(&other.file, &read).refused(403, code);
     ask(&both.blob, "HEAD", "/con/to?", &[], b"").is(404);
     copy(&both.file, &read).is(202);
+}
+
+/// A token for a file is good together with the intent to pass by the file's ACL.
+#[test]
+fn a_token_and_its_intent_are_passed_on_to_a_file() {
+    let Admission::Signed(authorizer) = signed() else { unreachable!("as it was made") };
+    let both =
+        Both::admitting(Admission::Signed(Authorizer { oauth: OauthMode::Basic, ..authorizer }));
+    let url = format!("http://{}/{ACCOUNT}/docs/f.txt", both.file.addr());
+    let token = token_of("me");
+    let from = [("x-ms-copy-source", &*url), ("x-ms-copy-source-authorization", &*token)];
+    let intent = ("x-ms-file-request-intent", "backup");
+    let append = [("x-ms-blob-type", "AppendBlob")];
+    ask(&both.blob, "PUT", "/con/log?", &append, b"").is(201);
+    let requests = [
+        ("/con/to?", vec![("x-ms-blob-type", "BlockBlob")], 201),
+        ("/con/to?", vec![("x-ms-requires-sync", "true")], 202),
+        ("/con/to?", vec![], 202),
+        ("/con/parts?comp=block&blockid=AAAA&", vec![], 201),
+        ("/con/log?comp=appendblock&", vec![("x-ms-source-range", "bytes=0-8")], 201),
+    ];
+    for (target, more, status) in requests {
+        let send = |more: &[(&str, &str)]| {
+            ask(&both.blob, "PUT", target, &[&from[..], more].concat(), b"")
+        };
+        let got = send(&more).refused(400, "CannotVerifyCopySource");
+        assert_eq!(got.header("x-ms-copy-source-error-code"), "MissingRequiredHeader");
+        send(&[&more[..], &[intent]].concat()).is(status);
+    }
+    assert_eq!(ask(&both.blob, "GET", "/con/log?", &[], b"").is(200).text(), "from file");
+}
+
+/// The message of a source on another listener is the one that it answered with.
+#[test]
+fn the_message_of_a_source_beside_is_told() {
+    let both = Both::start();
+    let copy = |server: &RestServer, target: &str, source: &str| {
+        let source = format!("http://{}/{ACCOUNT}{source}", server.addr());
+        let got = match target {
+            "/con/to?" => ask(&both.blob, "PUT", target, &[("x-ms-copy-source", &source)], b""),
+            _ => ask(&both.file, "PUT", target, &[("x-ms-copy-source", &source)], b""),
+        };
+        got.text()
+    };
+    let told = "<CopySourceErrorMessage>The specified resource does not exist.";
+    let missing = copy(&both.file, "/con/to?", &format!("/docs/none?{}", sas("r")));
+    assert!(missing.contains(told), "{missing}");
+    let told = "<CopySourceErrorMessage>The specified blob does not exist.";
+    let missing = copy(&both.blob, "/docs/to?", &format!("/con/none?{}", sas("r")));
+    assert!(missing.contains(told), "{missing}");
+}
+
+/// The account's key covers the source of Copy File, unless its URL has a SAS; Put Range From URL
+/// takes a right in the URL alone.
+#[test]
+fn a_file_is_read_with_the_rights_of_its_url() {
+    let both = Both::start();
+    let addr = both.file.addr();
+    let send = |target: &str, source: &str, more: &[(&str, &str)]| {
+        let source = format!("http://{addr}/{ACCOUNT}/docs/f.txt{source}");
+        let headers = [&[("x-ms-copy-source", &*source)], more].concat();
+        ask_by_key(addr, "PUT", target, &headers, b"")
+    };
+    let code = "CannotVerifyCopySource";
+    send("/docs/to", "", &[]).is(202);
+    let got = send("/docs/to", &format!("?{}", sas("w")), &[]).refused(403, code);
+    assert_eq!(got.header("x-ms-copy-source-error-code"), "AuthorizationPermissionMismatch");
+    let range = [("x-ms-range", "bytes=0-3"), ("x-ms-write", "update")];
+    let range = [&range[..], &[("x-ms-source-range", "bytes=5-8")]].concat();
+    let got = send("/docs/to?comp=range", "", &range).refused(401, code);
+    assert_eq!(got.header("x-ms-copy-source-error-code"), "NoAuthenticationInformation");
+    assert!(got.text().contains("<CopySourceErrorMessage>Server failed to authenticate"));
+    ask(&both.file, "GET", "/docs/to?", &[], b"").is(200);
+    send("/docs/to?comp=range", &format!("?{}", sas("r")), &range).is(201);
+    assert_eq!(ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "file file");
 }
 
 #[test]

@@ -363,7 +363,7 @@ fn a_sas_opens_a_foreign_source_for_whoever_has_it_and_an_own_one_with_a_sas_of_
     put("a", &source.url()).is(202);
     let addr = fixture.server.addr();
     let own = format!("http://{addr}/{ACCOUNT}/docs/a");
-    put("b", &own).refused(403, "CannotVerifyCopySource");
+    put("b", &own).refused(401, "CannotVerifyCopySource");
     put("b", &format!("{own}?{}", sas("w", false))).refused(403, "CannotVerifyCopySource");
     put("b", &format!("{own}?{}", sas("r", false))).is(202);
     // Whoever reads the copy is not told how to read the source.
@@ -371,7 +371,7 @@ fn a_sas_opens_a_foreign_source_for_whoever_has_it_and_an_own_one_with_a_sas_of_
     assert!(shown.starts_with(&format!("{own}?")) && !shown.contains("sig="), "{shown}");
     // Ours by another name, and no way around the signature.
     put("b", &format!("http://localhost:{}/{ACCOUNT}/docs/a", addr.port()))
-        .refused(403, "CannotVerifyCopySource");
+        .refused(401, "CannotVerifyCopySource");
     let real = format!("https://{ACCOUNT}.file.core.windows.net/docs/a");
     put("b", &format!("{real}?{}", sas("r", true))).refused(403, "CannotVerifyCopySource");
     put("b", &format!("{real}?{}", sas("r", false))).is(202);
