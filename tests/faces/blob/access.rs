@@ -250,8 +250,16 @@ fn a_sas_that_may_create_never_overwrites() {
     };
     commit(&create).refused(403, refused);
     assert_eq!(blobs.get(&target("b", &all), &[]).is(200).text(), "public");
-    let stage = format!("{}&comp=block&blockid=AAAA", target("b", &create));
-    blobs.ask("PUT", &stage, &[], b"block").is(201);
+    let stage = |name: &str, more: &[(&str, &str)], body: &[u8]| {
+        let target = format!("{}&comp=block&blockid=AAAA", target(name, &create));
+        blobs.ask("PUT", &target, more, body)
+    };
+    stage("b", &[], b"block").refused(403, refused);
+    stage("b", &[("x-ms-copy-source", &*source)], b"").refused(403, refused);
+    let blocks = format!("{}&comp=blocklist&blocklisttype=all", target("b", &all));
+    assert!(!blobs.get(&blocks, &[]).is(200).text().contains("AAAA"));
+    stage("staged", &[], b"block").is(201);
+    stage("staged", &[], b"again").is(201);
     blobs.put(&format!("{}&comp=snapshot", target("b", &create)), &[]).is(201);
     put("new", &create).is(201);
     put("new", &create).refused(403, refused);
@@ -373,4 +381,30 @@ fn policies_have_ids_that_differ() {
     }
     let shown = blobs.get(ACL, &[]).is(200).text();
     assert!(shown.contains("<Id>a</Id>") && shown.contains("<Id>b</Id>"), "{shown}");
+}
+
+/// A SAS for one snapshot or version says which by the URL that it is used with: without one it
+/// reads nothing, and not the blob.
+#[test]
+fn a_sas_of_a_snapshot_or_version_does_not_read_the_blob() {
+    let blobs = signed(BlobOptions { versioning: true, ..BlobOptions::default() });
+    let all = sas("racwdl");
+    let taken = blobs.put(&format!("/con/b?comp=snapshot&{all}"), &[]).is(201);
+    let (snapshot, version) = (taken.header("x-ms-snapshot"), taken.header("x-ms-version-id"));
+    for (kind, name, moment) in [("bs", "snapshot", snapshot), ("bv", "versionid", version)] {
+        let unnamed = state_sas("con/b", kind, "", [""; 5]);
+        let named = state_sas("con/b", kind, moment, [""; 5]);
+        for query in [unnamed.clone(), format!("{unnamed}&{name}="), named.clone()] {
+            let got = blobs.get(&format!("/con/b?{query}"), &[]);
+            let got = got.refused(403, "AuthenticationFailed");
+            assert!(got.text().contains(&format!("'{name}'")), "{}", got.text());
+            blobs.head(&format!("/con/b?{query}"), &[]).is(403);
+        }
+        let read = format!("/con/b?{name}={moment}&{named}");
+        assert_eq!(blobs.get(&read, &[]).is(200).text(), "public", "{kind}");
+        // The source of a copy is no way around.
+        let source = format!("{}?{unnamed}", blobs.url("b"));
+        let copy = [("x-ms-copy-source", &*source), ("x-ms-requires-sync", "true")];
+        blobs.put(&format!("/con/to?{all}"), &copy).refused(403, VERIFY);
+    }
 }

@@ -11,7 +11,7 @@ mod tests;
 
 use super::container::ContainerState;
 use super::denial::BlobDenial;
-use super::operation::{BlobOperation, EtagEffect, Immutable, Rules};
+use super::operation::{BlobOperation, Immutable, Rules};
 use super::state::BlobState;
 use super::tags::query::TagQuery;
 use super::tier::Tier;
@@ -78,8 +78,7 @@ fn admit_blob(
     container: &str,
     blob: &BlobState,
 ) -> Result<(), BlobDenial> {
-    let overwrites = rules.form == ConditionForm::Create && rules.etag == EtagEffect::Moves;
-    if ask.only_new && overwrites {
+    if ask.only_new && rules.form == ConditionForm::Create {
         return Err(BlobDenial::UnauthorizedBlobOverwrite);
     }
     if rules.kind.is_some_and(|kind| kind != blob.kind) {

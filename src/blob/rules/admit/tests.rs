@@ -5,6 +5,7 @@
 
 use super::super::copy::CopyRecord;
 use super::super::immutability::{Immutability, ImmutabilityPolicy, PolicyMode};
+use super::super::operation::EtagEffect;
 use super::super::state::BlobType;
 use super::super::tags::query::TagLanguage;
 use super::*;
@@ -411,7 +412,7 @@ fn a_caller_who_may_only_create_never_overwrites() {
     let [_, (_, leased), ..] = leases();
     for operation in on_blobs() {
         let rules = operation.rules();
-        let creates = rules.form == ConditionForm::Create && rules.etag == EtagEffect::Moves;
+        let creates = rules.form == ConditionForm::Create;
         let asked = AdmitRequest { only_new: true, ..ask(operation, &none) };
         // Neither a lease nor the type is told to a caller who may not write.
         let blob = BlobState { lease: leased, ..blob(operation) };

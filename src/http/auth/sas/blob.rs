@@ -67,14 +67,18 @@ fn push_resource(text: &mut String, query: &SignedQuery, version: &str) {
         return;
     }
     push_line(text, query.get("sr"));
-    let state = match query.get("sr") {
-        Some("bs") => query.get("snapshot"),
-        Some("bv") => query.get("versionid"),
-        _ => None,
-    };
-    push_line(text, state);
+    push_line(text, query.get("sr").and_then(state_parameter).and_then(|name| query.get(name)));
     if version >= SCOPE_SINCE {
         push_line(text, query.get("ses"));
+    }
+}
+
+/// The parameter of the URL that names the older state which a SAS of that type (`sr`) is for.
+fn state_parameter(kind: &str) -> Option<&'static str> {
+    match kind {
+        "bs" => Some("snapshot"),
+        "bv" => Some("versionid"),
+        _ => None,
     }
 }
 
@@ -112,6 +116,10 @@ fn blob_scope(
     let beyond = |level| AuthError::ResourceTypeMismatch { level };
     let container = target.container.ok_or_else(|| beyond(ResourceLevel::Service))?;
     let resource = format!("/blob/{}/{container}", target.account);
+    // A SAS for an older state of a blob says nothing of the blob.
+    if let Some(name) = state_parameter(kind).filter(|name| query.get(name).is_none()) {
+        return Err(AuthError::SasRequestDiffers(name.to_owned()));
+    }
     match kind {
         "c" => Ok((SasScope::Container, resource)),
         "b" | "bs" | "bv" if target.path.is_empty() => Err(beyond(ResourceLevel::Container)),
