@@ -61,12 +61,15 @@ pub struct PageQuery {
 }
 
 impl PageQuery {
-    /// The pages that the range touches within a blob of that length.
-    fn window(&self, length: u64) -> Range<u64> {
+    /// The pages that the range touches within a blob of that length. The range must begin there.
+    fn window(&self, length: u64) -> BlobResult<Range<u64>> {
         let Range { start, end } = self.range.clone().unwrap_or(0..length);
+        if self.range.is_some() && start >= length {
+            return Err(BlobDenial::InvalidRange(length).into());
+        }
         let start = self.from.unwrap_or(start).max(start) / pages::PAGE * pages::PAGE;
         let end = end.min(length).div_ceil(pages::PAGE) * pages::PAGE;
-        start.min(end)..end
+        Ok(start.min(end)..end)
     }
 
     /// The first ranges of a list, and where to go on.
@@ -81,7 +84,7 @@ fn written(look: &BlobView<'_>, id: StateId, window: Range<u64>) -> BlobResult<V
     let found = look.tx.written(id, window)?;
     let pages = found.into_iter().map(|one| {
         let range = PageRange { start: one.start, end: one.end };
-        WrittenPages { range, write: one.write }
+        WrittenPages { range, write: one.write, cleared: one.cleared }
     });
     Ok(pages.collect())
 }
@@ -110,7 +113,9 @@ impl BlobService {
                 PageChange::Update(content) => {
                     change.tx.write_pages(row.id, range.start, content, etag.number())?;
                 }
-                PageChange::Clear => change.tx.clear_pages(row.id, range.start..range.end)?,
+                PageChange::Clear => {
+                    change.tx.clear_pages(row.id, range.start..range.end, etag.number())?;
+                }
             }
             let state = change.update(operation, &at, &row, |state| {
                 state.touch(etag, change.now);
@@ -133,7 +138,7 @@ impl BlobService {
         self.look(cx, |look| {
             let operation = BlobOperation::PageBlobGetPageRanges;
             let row = look.admitted(operation, at, asked)?.admitted()?;
-            let written = written(look, row.id, query.window(row.record.length))?;
+            let written = written(look, row.id, query.window(row.record.length)?)?;
             Ok(query.page(row.record, page_list(&written)))
         })
     }
@@ -162,7 +167,7 @@ impl BlobService {
             if before.record.creation != row.record.creation {
                 return Err(BlobDenial::BlobOverwritten.into());
             }
-            let window = query.window(row.record.length);
+            let window = query.window(row.record.length)?;
             let then = written(look, before.id, window.clone())?;
             let now = written(look, row.id, window)?;
             Ok(query.page(row.record, page_difference(&then, &now)))

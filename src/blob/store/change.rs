@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use super::content::{Bytes, Content};
+use super::extents::Extent;
 use super::states::Standing;
 use super::tx::WriteTx;
 use super::types::{ContainerId, Retained, StateId, StateKey, encode, signed, text, unsigned};
@@ -210,9 +211,9 @@ impl WriteTx<'_> {
     }
 
     /// Takes written bytes away: the range reads as zeros.
-    pub fn clear_pages(&self, id: StateId, range: Range<u64>) -> Result<(), DbError> {
+    pub fn clear_pages(&self, id: StateId, range: Range<u64>, write: u64) -> Result<(), DbError> {
         self.length_without_inline(id)?;
-        extents::replace(self.conn, id, &range, None)
+        extents::replace(self.conn, id, &range, Some(Extent::cleared(&range, write)))
     }
 
     /// Sets the length. A shorter blob loses what is behind its end; a longer one has zeros there.

@@ -11,7 +11,7 @@ use crate::db::DbError;
 /// The most extents in a row.
 pub(super) const ROW_MAX: usize = 512;
 
-/// Bytes of a blob that lie in one piece in a content file.
+/// Bytes of a blob that lie in one piece in a content file, or pages that were cleared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Extent {
     /// Where in the blob.
@@ -27,6 +27,16 @@ pub(super) struct Extent {
 impl Extent {
     pub(super) fn end(&self) -> u64 {
         self.start + self.length
+    }
+
+    /// Pages that a write cleared. They read as zeros, and differences have to show them.
+    pub(super) fn cleared(range: &Range<u64>, write: u64) -> Self {
+        let (start, length) = (range.start, range.end - range.start);
+        Self { start, length, file: ContentId::NONE, offset: 0, write }
+    }
+
+    pub(super) fn is_cleared(&self) -> bool {
+        self.file == ContentId::NONE
     }
 
     /// Not empty, and no end beyond the largest number.

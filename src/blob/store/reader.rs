@@ -75,7 +75,7 @@ impl ContentReader {
             for extent in &extents {
                 let inside = extent.cut(reader.loaded.start, reader.loaded.end).is_some();
                 match &reader.open {
-                    _ if !inside => {}
+                    _ if !inside || extent.is_cleared() => {}
                     None => reader.open = Some((extent.file, reader.files.read(extent.file)?)),
                     Some((open, _)) if *open == extent.file => {}
                     Some(_) => {
@@ -175,6 +175,7 @@ impl ContentReader {
         let extents = self.unpack(row)?;
         let index = extents.partition_point(|extent| extent.end() <= at);
         Ok(Some(match extents.get(index).and_then(|extent| extent.cut(0, end)) {
+            Some(extent) if extent.start <= at && extent.is_cleared() => Piece::Hole(extent.end()),
             Some(extent) if extent.start <= at => Piece::InFile(extent),
             Some(extent) => Piece::Hole(extent.start),
             None => Piece::Hole(next_row),

@@ -53,7 +53,7 @@ pub struct LeasedBlobs<R> {
     pub unsearched: u64,
 }
 
-/// Bytes of a page blob that one write wrote.
+/// Bytes of a page blob that one write wrote or cleared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WrittenRange {
     pub start: u64,
@@ -61,6 +61,8 @@ pub struct WrittenRange {
     pub end: u64,
     /// The counter of the write.
     pub write: u64,
+    /// Whether the write cleared it.
+    pub cleared: bool,
 }
 
 /// What a name leads to.
@@ -213,7 +215,7 @@ impl BlobTx<'_> {
         let mut files = std::collections::HashSet::new();
         for row in &rows {
             for extent in row.unpack()? {
-                if extent.cut(range.start, range.end).is_some() {
+                if !extent.is_cleared() && extent.cut(range.start, range.end).is_some() {
                     files.insert(extent.file);
                 }
             }
@@ -265,13 +267,14 @@ impl BlobTx<'_> {
         Ok(LeasedBlobs { blobs, unsearched: unsigned(count)?.saturating_sub(SEARCHED_MAX) })
     }
 
-    /// The written ranges of a page blob within `window`, in order.
+    /// The written and cleared ranges of a page blob within `window`, in order.
     pub fn written(&self, id: StateId, window: Range<u64>) -> Result<Vec<WrittenRange>, DbError> {
         let extents = extents::extents_in(self.conn, id, &window)?;
         let written = extents.iter().map(|extent| WrittenRange {
             start: extent.start,
             end: extent.end(),
             write: extent.write,
+            cleared: extent.is_cleared(),
         });
         Ok(written.collect())
     }

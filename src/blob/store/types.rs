@@ -21,6 +21,11 @@ pub struct StateId(pub i64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct ContentId(pub(super) u64);
 
+impl ContentId {
+    /// No file: what pages that were cleared have.
+    pub(super) const NONE: Self = Self(0);
+}
+
 impl fmt::Display for ContentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

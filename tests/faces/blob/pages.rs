@@ -194,6 +194,49 @@ fn b140_page_lists_and_their_differences_from_a_snapshot() {
 }
 
 #[test]
+fn a_page_that_was_written_and_cleared_since_a_snapshot_is_a_cleared_one() {
+    let blobs = page_blob("4096");
+    let taken = |blobs: &Blobs| {
+        blobs.put("/con/b?comp=snapshot", &[]).is(201).header("x-ms-snapshot").to_owned()
+    };
+    let first = taken(&blobs);
+    page(&blobs, "bytes=0-1535", &[1; 1536], &[]).is(201);
+    let second = taken(&blobs);
+    page(&blobs, "bytes=512-1023", b"", &[]).is(201);
+    assert_eq!(ranges(&blobs, "").trim(), "P0-511 P1024-1535");
+    let since = |snapshot: &str| ranges(&blobs, &format!("&prevsnapshot={snapshot}"));
+    assert_eq!(since(&first).trim(), "P0-511 C512-1023 P1024-1535");
+    assert_eq!(since(&second).trim(), "C512-1023");
+    let by_url = ("x-ms-previous-snapshot-url", format!("{}?snapshot={first}", blobs.url("b")));
+    let shown = blobs.get("/con/b?comp=pagelist", &[(by_url.0, &by_url.1)]).is(200).text();
+    assert!(shown.contains("<ClearRange><Start>512</Start><End>1023</End>"), "{shown}");
+    // What was cleared before a snapshot is no difference from it.
+    let third = taken(&blobs);
+    assert_eq!(since(&third).trim(), "");
+    page(&blobs, "bytes=512-1023", &[2; 512], &[]).is(201);
+    assert_eq!(since(&third).trim(), "P512-1023");
+    assert_eq!(blobs.get("/con/b", &[("range", "bytes=512-513")]).is(206).body, [2, 2]);
+}
+
+#[test]
+fn ranges_of_pages_begin_within_the_blob() {
+    let blobs = page_blob("1024");
+    page(&blobs, "bytes=512-1023", &[1; 512], &[]).is(201);
+    let taken = blobs.put("/con/b?comp=snapshot", &[]).is(201);
+    let since = format!("&prevsnapshot={}", taken.header("x-ms-snapshot"));
+    for query in ["", &since] {
+        let list = |range: &str| {
+            blobs.get(&format!("/con/b?comp=pagelist{query}"), &[("x-ms-range", range)])
+        };
+        list("bytes=512-4095").is(200);
+        for range in ["bytes=1024-1535", "bytes=4096-"] {
+            let got = list(range).refused(416, "InvalidRange");
+            assert_eq!(got.header("content-range"), "bytes */1024");
+        }
+    }
+}
+
+#[test]
 fn pages_from_a_url_are_at_most_4_mib() {
     let blobs = Blobs::new();
     let length = (5 << 20).to_string();

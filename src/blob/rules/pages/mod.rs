@@ -96,12 +96,14 @@ impl SequenceAction {
     }
 }
 
-/// A range that was written, and by which write. Clearing a range leaves none.
+/// A range that was written or cleared, and by which write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WrittenPages {
     pub range: PageRange,
     /// The counter of the write: later writes have greater ones.
     pub write: u64,
+    /// Whether the write cleared it.
+    pub cleared: bool,
 }
 
 /// A range of a list or a difference.
@@ -115,14 +117,15 @@ pub struct ListedRange {
 /// The written ranges, adjacent ones merged. `written` is in order, without overlaps.
 pub fn page_list(written: &[WrittenPages]) -> Vec<ListedRange> {
     let mut ranges: Vec<ListedRange> = Vec::new();
-    for WrittenPages { range, .. } in written {
+    for WrittenPages { range, .. } in written.iter().filter(|written| !written.cleared) {
         add(&mut ranges, *range, false);
     }
     ranges
 }
 
 /// The ranges that were written or cleared since `then`, in order, adjacent ones of a kind merged.
-/// Both lists are in order, without overlaps, and cut to the same window.
+/// A range that was cleared is one of them also if `then` has nothing there. Both lists are in
+/// order, without overlaps, and cut to the same window.
 pub fn page_difference(then: &[WrittenPages], now: &[WrittenPages]) -> Vec<ListedRange> {
     let mut borders: Vec<u64> = [then, now]
         .into_iter()
@@ -136,8 +139,10 @@ pub fn page_difference(then: &[WrittenPages], now: &[WrittenPages]) -> Vec<Liste
     for pair in borders.windows(2) {
         let range = PageRange { start: pair[0], end: pair[1] };
         let (was, is) = (before.at(range.start), after.at(range.start));
-        if was != is {
-            add(&mut changes, range, is.is_none());
+        // A resize leaves nothing where a cleared range was: both read as zeros.
+        let gone = is.is_none() && was.is_some_and(|(_, cleared)| cleared);
+        if was != is && !gone {
+            add(&mut changes, range, is.is_none_or(|(_, cleared)| cleared));
         }
     }
     changes
@@ -163,15 +168,15 @@ impl<'a> Cursor<'a> {
         Self { rest }
     }
 
-    /// The write that the byte at `position` comes from.
-    fn at(&mut self, position: u64) -> Option<u64> {
+    /// The write that the byte at `position` comes from, and whether that cleared it.
+    fn at(&mut self, position: u64) -> Option<(u64, bool)> {
         while let [first, rest @ ..] = self.rest
             && first.range.end <= position
         {
             self.rest = rest;
         }
         let first = self.rest.first()?;
-        (first.range.start <= position).then_some(first.write)
+        (first.range.start <= position).then_some((first.write, first.cleared))
     }
 }
 

@@ -72,7 +72,12 @@ fn sequence_actions_follow_the_table() {
 }
 
 fn written(start: u64, end: u64, write: u64) -> WrittenPages {
-    WrittenPages { range: PageRange { start: start * PAGE, end: end * PAGE }, write }
+    let range = PageRange { start: start * PAGE, end: end * PAGE };
+    WrittenPages { range, write, cleared: false }
+}
+
+fn cleared(start: u64, end: u64, write: u64) -> WrittenPages {
+    WrittenPages { cleared: true, ..written(start, end, write) }
 }
 
 fn listed(start: u64, end: u64, cleared: bool) -> ListedRange {
@@ -83,6 +88,7 @@ fn listed(start: u64, end: u64, cleared: bool) -> ListedRange {
 fn a_list_merges_neighbours() {
     let all = [written(0, 2, 1), written(2, 3, 2), written(5, 6, 3)];
     assert_eq!(page_list(&all), [listed(0, 3, false), listed(5, 6, false)]);
+    assert_eq!(page_list(&[written(0, 1, 1), cleared(1, 2, 2)]), [listed(0, 1, false)]);
     assert_eq!(page_list(&[]), []);
 }
 
@@ -96,6 +102,17 @@ fn a_difference_mixes_written_and_cleared_ranges_in_order() {
     );
     assert_eq!(page_difference(&now, &now), []);
     assert_eq!(page_difference(&[], &now[..1]), [listed(0, 1, false)]);
+}
+
+#[test]
+fn a_cleared_range_is_a_difference_from_all_that_it_was_before() {
+    let (mark, list) = ([cleared(0, 1, 5)], [listed(0, 1, true)]);
+    assert_eq!(page_difference(&[], &mark), list);
+    assert_eq!(page_difference(&[written(0, 1, 4)], &mark), list);
+    assert_eq!(page_difference(&[cleared(0, 1, 4)], &mark), list);
+    assert_eq!(page_difference(&mark, &mark), []);
+    assert_eq!(page_difference(&mark, &[]), [], "after a resize");
+    assert_eq!(page_difference(&mark, &[written(0, 1, 6)]), [listed(0, 1, false)]);
 }
 
 /// A blob of 24 pages as a list of runs: page by page, 0 is no write.

@@ -194,6 +194,9 @@ fn check_rows(tx: &BlobTx<'_>) -> Result<BTreeMap<u64, u64>, DbError> {
         for extent in extents {
             assert!(last.0 != state || last.1 <= extent.start, "extents overlap");
             last = (state, extent.end());
+            if extent.is_cleared() {
+                continue;
+            }
             let end = ends.entry(extent.file.0).or_insert(0);
             *end = extent.offset.saturating_add(extent.length).max(*end);
             used.insert((state, extent.file.0.cast_signed()));

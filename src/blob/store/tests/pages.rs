@@ -9,11 +9,12 @@ use crate::rules::Timestamp;
 
 const PAGE: u64 = 512;
 
-/// What a page blob must look like: bytes, and the write that each page comes from.
+/// What a page blob must look like: bytes, and the write that each page comes from; whether that
+/// cleared it.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Model {
     bytes: Vec<u8>,
-    writes: Vec<u64>,
+    writes: Vec<(u64, bool)>,
 }
 
 impl Model {
@@ -21,18 +22,20 @@ impl Model {
         let start = usize::try_from(page * PAGE).unwrap();
         self.bytes[start..start + sent.len()].copy_from_slice(sent);
         let first = usize::try_from(page).unwrap();
-        self.writes[first..first + sent.len() / 512].fill(write);
+        self.writes[first..first + sent.len() / 512].fill((write, false));
     }
 
-    fn clear(&mut self, page: u64, pages: u64) {
+    fn clear(&mut self, page: u64, pages: u64, write: u64) {
         let zeros = vec![0; usize::try_from(pages * PAGE).unwrap()];
-        self.write(page, &zeros, 0);
+        self.write(page, &zeros, write);
+        let first = usize::try_from(page).unwrap();
+        self.writes[first..first + zeros.len() / 512].fill((write, true));
     }
 
     fn resize(&mut self, pages: u64) {
         let pages = usize::try_from(pages).unwrap();
         self.bytes.resize(pages * 512, 0);
-        self.writes.resize(pages, 0);
+        self.writes.resize(pages, (0, false));
     }
 }
 
@@ -50,16 +53,16 @@ fn write(store: &BlobStore, id: StateId, page: u64, sent: &[u8], write: u64) {
     store.write(move |tx| tx.write_pages(id, page * PAGE, content, write)).unwrap();
 }
 
-/// The write of each page of a state.
-fn writes(store: &BlobStore, id: StateId, pages: usize) -> Vec<u64> {
-    let mut writes = vec![0; pages];
+/// The write of each page of a state, and whether it cleared the page.
+fn writes(store: &BlobStore, id: StateId, pages: usize) -> Vec<(u64, bool)> {
+    let mut writes = vec![(0, false); pages];
     let written = store.read(|tx| tx.written(id, 0..pages as u64 * PAGE)).unwrap();
     let mut last = 0;
     for range in written {
         assert!(range.start >= last && range.start < range.end, "{range:?}");
         last = range.end;
         for page in range.start / PAGE..range.end / PAGE {
-            writes[usize::try_from(page).unwrap()] = range.write;
+            writes[usize::try_from(page).unwrap()] = (range.write, range.cleared);
         }
     }
     writes
@@ -113,8 +116,8 @@ proptest! {
                     let page = page % length;
                     let pages = pages.min(length - page);
                     let range = page * PAGE..(page + pages) * PAGE;
-                    store.write(move |tx| tx.clear_pages(id, range)).unwrap();
-                    model.clear(page, pages);
+                    store.write(move |tx| tx.clear_pages(id, range, count)).unwrap();
+                    model.clear(page, pages, count);
                 }
                 Step::Resize(pages) => {
                     store.write(move |tx| tx.resize(id, pages * PAGE)).unwrap();
@@ -166,8 +169,8 @@ fn thousands_of_single_pages_take_several_rows_and_come_back() {
     let sent = bytes(7, 700 * 512);
     write(&store, id, 1000, &sent, 9999);
     model.write(1000, &sent, 9999);
-    store.write(move |tx| tx.clear_pages(id, 1500 * PAGE..2600 * PAGE)).unwrap();
-    model.clear(1500, 1100);
+    store.write(move |tx| tx.clear_pages(id, 1500 * PAGE..2600 * PAGE, 10_000)).unwrap();
+    model.clear(1500, 1100, 10_000);
     expect(&store, id, &model);
     check_settled(&store, &home);
 }
