@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
@@ -59,6 +60,10 @@ pub static SERVICE_TABLE: Service = Service {
 
 fn route(request: &Request) -> Result<&'static Operation, Refusal> {
     let (comp, restype) = (request.query.get("comp"), request.query.get("restype"));
+    if comp.is_none() && restype.is_none() && is_data_lake(request) {
+        let why = "Data Lake (dfs) is not served";
+        return Err(Refusal::explained(StatusCode::NOT_IMPLEMENTED, "NotImplemented", why));
+    }
     // A path of one segment without `restype` is a blob of the root container.
     let in_root = request.address.level() == ResourceLevel::Container && restype.is_none();
     let of_blob = request.address.level() == ResourceLevel::Object || in_root;
@@ -85,6 +90,14 @@ fn route(request: &Request) -> Result<&'static Operation, Refusal> {
         }
         _ => found,
     })
+}
+
+/// Whether a request has the marks of the Data Lake (dfs) interface, whose clients may be given the
+/// URL of a Blob service. Taken for requests of Blob they would find containers missing.
+fn is_data_lake(request: &Request) -> bool {
+    request.query.names("resource")
+        || request.query.names("action")
+        || request.headers.contains_key("x-ms-rename-source")
 }
 
 /// Which of the forms of PUT without `comp`: with a source it is a copy, else Put Blob of a type.

@@ -236,8 +236,9 @@ fn no_retention(xml: &mut Xml) {
 /// Get User Delegation Key: for a bearer, who signs shared access signatures with it.
 fn user_delegation_key(call: &Call<'_>) -> Answer {
     let GrantedBy::Bearer { subject, tenant } = &call.grant.by else {
-        let message = "Only authentication scheme Bearer is supported.";
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "AuthenticationFailed", message));
+        let detail = "Only authentication scheme Bearer is supported";
+        return Err(Refusal::explained(StatusCode::FORBIDDEN, "AuthenticationFailed", detail)
+            .with("AuthenticationErrorDetail", detail.to_owned()));
     };
     let given = Element::read(&call.body, "KeyInfo")?;
     let expiry = moment(&given, "Expiry")?;

@@ -30,6 +30,16 @@ fn ask_key(blobs: &Blobs, from: i64, hours: i64) -> Got {
     blobs.ask("POST", KEY, &[("authorization", &token)], info.as_bytes())
 }
 
+#[test]
+fn a_key_is_given_to_a_bearer_alone() {
+    let blobs = signed(BlobOptions::default());
+    let got = ask_by_key(blobs.addr(), "POST", KEY, &[], b"<KeyInfo></KeyInfo>");
+    let got = got.refused(403, "AuthenticationFailed");
+    let detail = "<AuthenticationErrorDetail>Only authentication scheme Bearer is supported<";
+    assert!(got.text().contains(detail), "{}", got.text());
+    assert!(got.text().contains("<Message>Server failed to authenticate"), "{}", got.text());
+}
+
 /// A SAS of the container `con` with the letters `r`, made with a key of the user `me`.
 struct Delegated<'a> {
     key: String,

@@ -377,6 +377,33 @@ fn what_is_not_there_yet_says_so() {
     blobs.ask("POST", "/con/b?comp=tags", &[], b"").refused(405, "UnsupportedHttpVerb");
 }
 
+/// Clients of Data Lake that ask the Blob port must not take a container for missing.
+#[test]
+fn requests_of_data_lake_say_that_it_is_not_served() {
+    let blobs = Blobs::new();
+    blobs.blob("x");
+    for (method, target) in [
+        ("GET", "/con?resource=filesystem&recursive=true"),
+        ("GET", "/?resource=account"),
+        ("PUT", "/new?resource=filesystem"),
+        ("HEAD", "/con?resource=filesystem"),
+        ("PUT", "/con/f?resource=file"),
+        ("PUT", "/con/d?resource=directory"),
+        ("PATCH", "/con/b?action=append&position=0"),
+        ("HEAD", "/con/b?action=getStatus"),
+        ("POST", "/con/b?action=lease"),
+    ] {
+        let got = blobs.ask(method, target, &[], b"").refused(501, "NotImplemented");
+        let told = "[latchfs: Data Lake (dfs) is not served]";
+        assert!(method == "HEAD" || got.text().contains(told), "{target}: {}", got.text());
+    }
+    let rename = [("x-ms-rename-source", "/con/b")];
+    blobs.put("/con/c?mode=legacy", &rename).refused(501, "NotImplemented");
+    assert_eq!(blobs.text("b"), "x");
+    // The parameters of Data Lake mean nothing beside those of Blob.
+    blobs.get("/con?restype=container&comp=list&resource=x", &[]).is(200);
+}
+
 #[test]
 fn include_may_be_given_several_times() {
     let blobs = Blobs::new();

@@ -215,6 +215,11 @@ fn what_is_different_from_the_service_is_as_the_page_says() {
                     assert_eq!(told(&got), row[1], "{comp}");
                 }
             }
+            "requests of Data Lake (dfs)" => {
+                for query in ["resource=file", "action=append"] {
+                    assert_eq!(told(&blobs.put(&format!("/con/b?{query}"), &[])), row[1]);
+                }
+            }
             "Copy Blob From URL" => {
                 let length = (257_u64 << 20).to_string();
                 let page = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", &*length)];
