@@ -175,10 +175,8 @@ mod tests {
             for letter in ('a'..='z').chain(['R', ' ', 'é']) {
                 let permission = Some(format!("r{letter}"));
                 let sent = SentPolicy { permission, ..policy("a") };
-                let expected = match letters.contains(letter) {
-                    true => Ok(()),
-                    false => Err(PolicyFault::Letters(letters)),
-                };
+                let refused = Err(PolicyFault::Letters(letters));
+                let expected = if letters.contains(letter) { Ok(()) } else { refused };
                 assert_eq!(check_policies(service, &[sent]), expected, "{service} {letter}");
             }
             for permission in [None, Some(String::new())] {
