@@ -49,7 +49,7 @@ fn open_other(state: &Arc<State>, caller: Requester, node: u64, flags: i32, repl
 
 /// An open that was made through this node, if there is one.
 fn open_through(state: &State, node: u64) -> Option<Arc<OpenFile>> {
-    state.files.find(state.nodes.file(node)?, |open| open.node == node)
+    state.files.through(state.nodes.file(node)?, node)
 }
 
 /// Answers with the file that has the name now, which is another than the node's. `ESTALE` makes

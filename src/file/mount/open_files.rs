@@ -60,17 +60,39 @@ pub trait NumberedOpen {
     fn number(&self) -> FileHandle {
         FileHandle(self.handle().id().0)
     }
+
+    /// Where it is among the opens of its file.
+    fn place(&self) -> Place;
+}
+
+/// The opens of a file are ordered by this, so that those of one kind are found without a look at
+/// the others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Place {
+    /// The node that the kernel opened.
+    pub node: u64,
+    /// The kernel reads and writes without latchfs.
+    pub passes: bool,
 }
 
 impl NumberedOpen for OpenFile {
     fn handle(&self) -> &Handle {
         &self.handle
     }
+
+    fn place(&self) -> Place {
+        Place { node: self.node, passes: self.backing.is_some() }
+    }
 }
 
 impl NumberedOpen for OpenDir {
     fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Directories are found by number and by file alone.
+    fn place(&self) -> Place {
+        Place::default()
     }
 }
 
@@ -81,8 +103,18 @@ pub struct Opens<T>(RwLock<Inside<T>>);
 #[derive(Debug)]
 struct Inside<T> {
     by_number: HashMap<u64, Arc<T>>,
-    by_file: BTreeMap<(FileId, u64), Arc<T>>,
+    by_file: BTreeMap<(FileId, Place, u64), Arc<T>>,
     closed: bool,
+}
+
+/// The opens of a file from one place on, in their order.
+fn from<T>(
+    by_file: &BTreeMap<(FileId, Place, u64), Arc<T>>,
+    file: FileId,
+    place: Place,
+) -> impl Iterator<Item = (Place, &Arc<T>)> {
+    let opens = by_file.range((file, place, 0)..).take_while(move |((id, ..), _)| *id == file);
+    opens.map(|((_, place, _), open)| (*place, open))
 }
 
 impl<T> Default for Inside<T> {
@@ -108,7 +140,7 @@ impl<T: NumberedOpen> Opens<T> {
         if inside.closed {
             return false;
         }
-        inside.by_file.insert((open.handle().file(), number), Arc::clone(open));
+        inside.by_file.insert((open.handle().file(), open.place(), number), Arc::clone(open));
         inside.by_number.insert(number, Arc::clone(open));
         true
     }
@@ -121,7 +153,7 @@ impl<T: NumberedOpen> Opens<T> {
     pub fn take(&self, number: u64) -> Option<Arc<T>> {
         let mut inside = self.0.write().expect(POISON);
         let open = inside.by_number.remove(&number)?;
-        inside.by_file.remove(&(open.handle().file(), number));
+        inside.by_file.remove(&(open.handle().file(), open.place(), number));
         Some(open)
     }
 
@@ -151,14 +183,35 @@ impl<T: NumberedOpen> Opens<T> {
     /// The opens of a file.
     pub fn of_file(&self, file: FileId) -> Vec<Arc<T>> {
         let inside = self.0.read().expect(POISON);
-        inside.by_file.range((file, 0)..=(file, u64::MAX)).map(|(_, open)| open.clone()).collect()
+        from(&inside.by_file, file, Place::default()).map(|(_, open)| open.clone()).collect()
     }
 
     /// The first open of a file that is `wanted`.
     pub fn find(&self, file: FileId, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let inside = self.0.read().expect(POISON);
-        let mut opens = inside.by_file.range((file, 0)..=(file, u64::MAX));
+        let mut opens = from(&inside.by_file, file, Place::default());
         opens.find(|(_, open)| wanted(open)).map(|(_, open)| Arc::clone(open))
+    }
+
+    /// An open of the file through a node; if there are several, one that does not pass through.
+    pub fn through(&self, file: FileId, node: u64) -> Option<Arc<T>> {
+        let inside = self.0.read().expect(POISON);
+        let (place, open) = from(&inside.by_file, file, Place { node, passes: false }).next()?;
+        (place.node == node).then(|| Arc::clone(open))
+    }
+
+    /// True if the file is open through a node that fits. Asks once for each node.
+    pub fn any_node(&self, file: FileId, fits: impl Fn(u64) -> bool) -> bool {
+        let inside = self.0.read().expect(POISON);
+        let mut at = Some(Place::default());
+        while let Some(place) = at {
+            let Some((found, _)) = from(&inside.by_file, file, place).next() else { return false };
+            if fits(found.node) {
+                return true;
+            }
+            at = found.node.checked_add(1).map(|node| Place { node, passes: false });
+        }
+        false
     }
 }
 

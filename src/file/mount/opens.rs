@@ -281,8 +281,8 @@ pub fn make_file(
     state.retries.end(ask.caller.pid);
     let access = access(ask.flags);
     // The kernel takes one way at a time for a node.
-    let comes_to_us = |open: &OpenFile| open.node == node && open.backing.is_none();
-    let is_taken = state.files.find(opened.stat.id, comes_to_us).is_some();
+    let beside = state.files.through(opened.stat.id, node);
+    let is_taken = beside.is_some_and(|open| open.backing.is_none());
     let bytes = if is_taken { Bytes::ComeToUs } else { bytes };
     let (fd, backing, flags) = match data_path(state, (access, bytes), &mut opened, register) {
         Ok(way) => way,
@@ -529,10 +529,10 @@ pub fn has_other_names(stat: &Stat) -> bool {
 /// A name beside that of the file's own number is asked about each time: only then is the kernel
 /// told the number that all names share.
 pub fn ttl(state: &State, node: u64, stat: &Stat) -> std::time::Duration {
-    let by_lost_name = || state.files.find(stat.id, |open| !state.nodes.is_alive(open.node));
+    let by_lost_name = || state.files.any_node(stat.id, |node| !state.nodes.is_alive(node));
     let has_others = has_other_names(stat)
         || state.nodes.number(node, stat.id) != node
-        || state.opens_by_lost_names() && by_lost_name().is_some();
+        || state.opens_by_lost_names() && by_lost_name();
     if has_others || state.share().has_pending_name(stat.id) { NO_TTL } else { TTL }
 }
 

@@ -174,7 +174,7 @@ impl FileState {
 
     fn lockable(&self, slot: OpenSlot, id: HandleId) -> Result<&Open, Denial> {
         let (open, _) = self.get(slot, id)?;
-        if self.is_directory() {
+        if open.directory {
             return Err(Denial::NotOnDirectory); // br40
         }
         if !open.access().intersects(Access::R | Access::W) {
@@ -185,7 +185,7 @@ impl FileState {
 
     fn opened_for(&self, slot: OpenSlot, id: HandleId, access: Access) -> Result<&Open, Denial> {
         let (open, _) = self.get(slot, id)?;
-        if self.is_directory() {
+        if open.directory {
             return Err(Denial::NotOnDirectory);
         }
         if open.access().contains(access) { Ok(open) } else { Err(Denial::AccessDenied) }

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::time::Instant;
 
 use latchfs::file::rules::ShareMode;
 
@@ -185,4 +186,31 @@ fn a_file_that_the_kernel_cannot_pass_through_changes_no_other() {
     drop((first, again, deep));
     at.idle();
     drop(inner);
+}
+
+#[test]
+fn an_open_costs_the_same_with_one_handle_on_its_file_and_with_thousands() {
+    const MOST: u64 = 12_000;
+    let Some(at) = Fixture::start() else { return };
+    let path = at.make("f", "");
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = limit.maximum.unwrap_or(MOST).saturating_sub(1_000).min(MOST);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).unwrap();
+    // The shortest of many is the work itself, without what else the machine does.
+    let open = || {
+        let opened = (0..200).map(|_| {
+            let start = Instant::now();
+            let file = File::open(&path).unwrap();
+            let took = start.elapsed();
+            drop(file);
+            took
+        });
+        opened.min().unwrap()
+    };
+    let alone = open();
+    let held: Vec<_> = (0..most).map(|_| File::open(&path).unwrap()).collect();
+    let beside = open();
+    assert!(beside < alone * 5, "{alone:?} alone, {beside:?} beside {most} handles");
+    drop(held);
 }

@@ -409,7 +409,7 @@ impl Share {
         by: Option<&Owner>,
     ) -> Result<Closed> {
         let (open, path) = latched.state.get(slot, id)?;
-        let directory = latched.state.is_directory();
+        let directory = open.directory;
         let forced = by.is_some();
         let how = if forced {
             Ending::Forced
