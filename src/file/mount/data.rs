@@ -14,6 +14,7 @@ use super::gates_and_faults::{self, MountCall};
 use super::open_files::OpenFile;
 use super::opens::open_for;
 use super::state::State;
+use crate::file::rules::Denial;
 use crate::file::rules::file_ranges::RangeUse;
 use crate::file::rules::ranges::{ByteRange, LockOwner};
 use crate::file::service::{Attempt, FileError, Stat, StoreError, read_at, write_at};
@@ -22,10 +23,6 @@ pub type Done<T> = Result<T, Errno>;
 
 /// The most bytes one request copies: a program that is killed meanwhile ends only with it.
 const COPY_MAX: usize = 16 << 20;
-
-fn store_errno(error: StoreError) -> Errno {
-    errno(&FileError::Store(error))
-}
 
 fn file(state: &State, fh: u64) -> Done<Arc<OpenFile>> {
     // One that is not known was closed by force, with its share.
@@ -72,24 +69,31 @@ fn on_file<T>(
     call(descriptor.fd()).map_err(of_system)
 }
 
-/// Under mandatory locks, refuses a range that another owner has locked. `None` if the lock goes
+/// Does `work` on the bytes at an offset, or at the end of the file. Under mandatory locks a range
+/// that another owner has locked is refused, in one step with the work; `None` if the lock goes
 /// with a release that is on its way.
-fn check_range(
+fn use_range<T>(
     state: &State,
     attempt: Attempt,
-    file: &OpenFile,
-    (offset, length): (u64, usize),
+    (file, fd): (&OpenFile, &OwnedFd),
+    (offset, length): (Option<u64>, usize),
     (lock_owner, using): (Option<u64>, RangeUse),
-) -> Option<Done<()>> {
+    work: impl FnOnce() -> Result<T, FileError>,
+) -> Option<Done<T>> {
+    let share = state.share();
     if !state.options.mandatory_locks {
-        return Some(Ok(()));
+        let counts = using == RangeUse::Write && share.has_coarse_times();
+        let counted = if counts { share.count_write(&file.handle, fd) } else { Ok(()) };
+        return Some(counted.and_then(|()| work()).map_err(|error| errno(&error)));
     }
-    let Ok(range) = ByteRange::new(offset, length as u64) else {
-        return Some(Err(Errno::EINVAL));
+    let range = || {
+        let at = offset.map_or_else(|| Stat::of(fd).map(|stat| stat.size), Ok)?;
+        let past = Denial::InvalidParameter("the range runs past the largest offset");
+        ByteRange::new(at, length as u64).map_err(|_| past.into())
     };
-    let by = (range, lock_owner.map(LockOwner::Posix));
-    let checked = state.share().mount_check_range(attempt, &file.handle, by, using)?;
-    Some(checked.map_err(|error| errno(&error)))
+    let by = (lock_owner.map(LockOwner::Posix), using);
+    let done = share.mount_use_range(attempt, (&file.handle, fd), range, by, work)?;
+    Some(done.map_err(|error| errno(&error)))
 }
 
 /// `read(2)`.
@@ -119,15 +123,17 @@ fn read_now(
         Ok(file) => file,
         Err(errno) => return Some(Err(errno)),
     };
-    let by = (lock_owner, RangeUse::Read);
-    let checked = check_range(state, attempt, &file, (offset, size as usize), by)?;
-    Some(checked.and_then(|()| {
-        let descriptor = Descriptor::of(state, file)?;
+    let descriptor = match Descriptor::of(state, Arc::clone(&file)) {
+        Ok(descriptor) => descriptor,
+        Err(errno) => return Some(Err(errno)),
+    };
+    let (at, by) = ((Some(offset), size as usize), (lock_owner, RangeUse::Read));
+    use_range(state, attempt, (&file, descriptor.fd()), at, by, || {
         let mut bytes = vec![0; size as usize];
-        let got = read_at(descriptor.fd(), &mut bytes, offset).map_err(store_errno)?;
+        let got = read_at(descriptor.fd(), &mut bytes, offset)?;
         bytes.truncate(got);
         Ok(bytes)
-    }))
+    })
 }
 
 /// `write(2)`: at an offset, or at the current end of the file. The end that the kernel knows may
@@ -186,28 +192,18 @@ fn write_now(
     (offset, bytes): (Option<u64>, &[u8]),
     lock_owner: Option<u64>,
 ) -> Option<Done<()>> {
-    let opened = file(state, fh).and_then(|file| {
-        let descriptor = Descriptor::of(state, Arc::clone(&file))?;
-        let end = || Stat::of(descriptor.fd()).map(|stat| stat.size).map_err(store_errno);
-        let at = offset.map_or_else(end, Ok)?;
-        Ok((file, descriptor, at))
-    });
-    let (file, descriptor, at) = match opened {
+    let opened =
+        file(state, fh).and_then(|file| Ok((Descriptor::of(state, Arc::clone(&file))?, file)));
+    let (descriptor, file) = match opened {
         Ok(opened) => opened,
         Err(errno) => return Some(Err(errno)),
     };
-    let by = (lock_owner, RangeUse::Write);
-    let checked = check_range(state, attempt, &file, (at, bytes.len()), by)?;
-    Some(checked.and_then(|()| {
-        if state.share().has_coarse_times() {
-            let counted = state.share().count_write(&file.handle, descriptor.fd());
-            counted.map_err(|error| errno(&error))?;
-        }
-        match offset {
-            Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
-            None => append(descriptor.fd(), bytes).map_err(Errno::from),
-        }
-    }))
+    let (at, by) = ((offset, bytes.len()), (lock_owner, RangeUse::Write));
+    use_range(state, attempt, (&file, descriptor.fd()), at, by, || match offset {
+        Some(offset) => Ok(write_at(descriptor.fd(), bytes, offset)?),
+        None => append(descriptor.fd(), bytes)
+            .map_err(|source| StoreError::Io { what: "appending", source }.into()),
+    })
 }
 
 /// Appends all bytes; the system call finds the end of the file itself.

@@ -7,7 +7,6 @@ use fuser::{Errno, ReplyEmpty, ReplyLock};
 use super::driver::Requester;
 use super::errno::errno;
 use super::open_files::OpenFile;
-use super::opens::set_share;
 use super::state::State;
 use crate::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use crate::file::rules::{Denial, ShareMode};
@@ -101,12 +100,18 @@ fn flock(
 ) {
     let exclusive = lock.kind == LockKind::Exclusive;
     let share = if exclusive { ShareMode::NONE } else { ShareMode::RWD };
-    let (again, file_again) = (Arc::clone(state), Arc::clone(file));
-    set_share(state, caller, file, share, move |set| match set {
-        Ok(had) => {
-            file_again.before_flock.lock().expect(POISON).get_or_insert(had);
-            take(&again, caller, file_again, lock, (sleep, true), reply);
-        }
+    let (asked, set_of) = (Arc::clone(state), Arc::clone(file));
+    let set = move |attempt| {
+        let cx = asked.context(caller.pid, "set share mode");
+        // Over both steps: another thread may lock or unlock the same description meanwhile, and
+        // the mode that `flock` has set must never be kept as the one before.
+        let mut before_flock = set_of.before_flock.lock().expect(POISON);
+        let set = asked.share().mount_set_share(attempt, &cx, &set_of.handle, share)?;
+        Some(set.map(|had| _ = before_flock.get_or_insert(had)))
+    };
+    let (again, file) = (Arc::clone(state), Arc::clone(file));
+    state.park.until(set, move |set| match set {
+        Ok(()) => take(&again, caller, file, lock, (sleep, true), reply),
         Err(error) => reply.error(flock_errno(&error)),
     });
 }

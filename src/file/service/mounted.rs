@@ -4,6 +4,8 @@
 //! noted, and the mount asks again after the next change ([`super::share`], `releases`). The
 //! operations themselves are in `opens/` and `names/`.
 
+use std::os::fd::OwnedFd;
+
 use super::error::{FileError, Result};
 use super::names::exchange::Below;
 use super::names::rename::{Rename, RenameRules};
@@ -195,20 +197,22 @@ impl Share {
         Some(found)
     }
 
-    /// Checks that `by` may use the range in this way through the handle.
-    pub fn mount_check_range(
+    /// Does `work` on the bytes of a range if `by` may use them in this way through the handle, in
+    /// one step: no lock is granted meanwhile.
+    pub fn mount_use_range<T>(
         &self,
         attempt: Attempt,
-        handle: &Handle,
-        (range, by): (ByteRange, Option<LockOwner>),
-        using: RangeUse,
-    ) -> Option<Result<()>> {
-        let checked = self.check_range(handle, range, by, using);
-        match &checked {
+        (handle, fd): (&Handle, &OwnedFd),
+        range: impl FnOnce() -> Result<ByteRange>,
+        by: (Option<LockOwner>, RangeUse),
+        work: impl FnOnce() -> Result<T>,
+    ) -> Option<Result<T>> {
+        let done = self.use_range((handle, fd), range, by, work);
+        match &done {
             Err(FileError::Denied(refused)) if self.lock_passes_soon(attempt, handle, refused) => {
                 None
             }
-            _ => Some(checked),
+            _ => Some(done),
         }
     }
 

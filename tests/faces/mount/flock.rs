@@ -1,5 +1,10 @@
 //! `--flock-as-share-mode`: what .NET does on Linux for `FileShare.None` is enforced.
 
+use std::fs::File;
+use std::thread;
+
+use rustix::fs::{FlockOperation, flock};
+
 use crate::mount::fixture::Fixture;
 use crate::mount::program::Program;
 
@@ -78,4 +83,22 @@ fn without_the_option_flock_stays_with_the_kernel() {
     assert_eq!(other.fails("fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)"), libc::EAGAIN);
     one.ok("os.close(fd)");
     other.ok("fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)");
+}
+
+#[test]
+fn threads_that_flock_one_description_leave_no_share_mode_behind() {
+    let Some((at, _one, mut other)) = start(true) else { return };
+    let file = File::options().read(true).write(true).open(at.path("f")).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    flock(&file, FlockOperation::LockExclusive).unwrap();
+                    flock(&file, FlockOperation::Unlock).unwrap();
+                }
+            });
+        }
+    });
+    flock(&file, FlockOperation::Unlock).unwrap();
+    other.ok(OPEN);
 }

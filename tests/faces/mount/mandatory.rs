@@ -1,10 +1,13 @@
 //! `--mandatory-locks`: reads and writes ask the byte-range locks.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use serde_json::json;
 
-use crate::mount::fixture::Fixture;
+use crate::mount::fixture::{Fixture, errno};
 use crate::mount::program::Program;
 
 fn start(mandatory: bool) -> Option<(Fixture, Program, Program)> {
@@ -70,4 +73,36 @@ fn without_the_option_locks_are_advice() {
     one.ok("lock(fd, SETLK, fcntl.F_WRLCK, 0, 0)");
     assert_eq!(other.ok("os.pread(fd, 2, 0)"), json!("01"));
     assert_eq!(other.ok("os.pwrite(fd, b'x', 0)"), json!(1));
+}
+
+#[test]
+fn no_write_lands_after_a_lock_was_granted() {
+    const LENGTH: usize = 256 << 10;
+    let Some((at, mut one, _other)) = start(true) else { return };
+    fs::write(at.root.join("f"), vec![0; LENGTH]).unwrap();
+    let file = fs::File::options().write(true).open(at.path("f")).unwrap();
+    let stop = AtomicBool::new(false);
+    let changed = thread::scope(|scope| {
+        let write = || {
+            for byte in (0..u8::MAX).cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
+                let written = errno(file.write_at(&vec![byte; LENGTH], 0));
+                assert!([0, libc::EACCES].contains(&written), "{written}");
+            }
+        };
+        let writers = [scope.spawn(write), scope.spawn(write)];
+        let rounds = "def rounds(n):\n    changed = 0\n    for _ in range(n):\n        \
+                      try: lock(fd, SETLK, fcntl.F_WRLCK, 0, 0)\n        \
+                      except OSError: continue\n        \
+                      first = os.pread(fd, 262144, 0)\n        \
+                      changed += first != os.pread(fd, 262144, 0)\n        \
+                      lock(fd, SETLK, fcntl.F_UNLCK, 0, 0)\n    return changed\n";
+        one.ok(rounds);
+        let changed = one.ok("rounds(300)");
+        stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        changed
+    });
+    assert_eq!(changed, json!(0));
 }

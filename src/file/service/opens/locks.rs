@@ -1,5 +1,6 @@
 //! Byte-range locks through handles: lock, wait with a bound, unlock.
 
+use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -98,15 +99,23 @@ impl Share {
         Ok(waits)
     }
 
-    /// Checks that `by` may use the range in this way through the handle.
-    pub(in crate::file::service) fn check_range(
+    /// Does `work` on the bytes of a range if `by` may use them in this way through the handle. The
+    /// lock of the file is held from the question for the range to the end of the work, so that no
+    /// byte-range lock is granted in between. A write is counted where times are too coarse.
+    pub(in crate::file::service) fn use_range<T>(
         &self,
-        handle: &Handle,
-        range: ByteRange,
-        by: Option<LockOwner>,
-        using: RangeUse,
-    ) -> Result<()> {
-        self.latched(handle, |latched, _| Ok(latched.state.check_range(range, by, using)?))
+        (handle, fd): (&Handle, &OwnedFd),
+        range: impl FnOnce() -> Result<ByteRange>,
+        (by, using): (Option<LockOwner>, RangeUse),
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        self.latched(handle, |latched, _| {
+            latched.state.check_range(range()?, by, using)?;
+            if using == RangeUse::Write && self.has_coarse_times() {
+                self.count_change(fd, handle.file())?;
+            }
+            work()
+        })
     }
 
     /// Takes an SMB-style lock, waiting for it for at most `patience`.
