@@ -1,7 +1,8 @@
 //! The kernel's requests, one method each: the arguments are unpacked and passed to the module that
 //! answers.
 //!
-//! Decides only that names which are not UTF-8 are refused: a share cannot hold them.
+//! Decides only that names which are not UTF-8 are refused, since a share cannot hold them, and
+//! that a request which panics ends alone.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,6 +16,7 @@ use fuser::{
     ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
+use super::park::outlived;
 use super::session::may_administer;
 use super::state::{DataPath, State};
 use super::{attrs, data, dirs, ioctl, locks, names, opens};
@@ -61,8 +63,10 @@ impl Driver {
         Self(state)
     }
 
-    fn state(&self) -> &Arc<State> {
-        &self.0
+    /// Serves a request. One that panics drops its reply, which answers `EIO`, and the thread goes
+    /// on with the next.
+    fn serve(&self, request: impl FnOnce(&Arc<State>)) {
+        outlived(|| request(&self.0));
     }
 
     fn ask_kernel(&self, config: &mut KernelConfig) {
@@ -107,15 +111,15 @@ impl Filesystem for Driver {
     }
 
     fn lookup(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        names::lookup(self.state(), req.into(), (parent.0, text!(name, reply)), reply);
+        self.serve(|state| names::lookup(state, req.into(), (parent.0, text!(name, reply)), reply));
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, nlookup: u64) {
-        self.state().nodes.forget(ino.0, nlookup);
+        self.serve(|state| state.nodes.forget(ino.0, nlookup));
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        attrs::get(self.state(), ino.0, reply);
+        self.serve(|state| attrs::get(state, ino.0, reply));
     }
 
     fn setattr(
@@ -137,11 +141,11 @@ impl Filesystem for Driver {
         reply: ReplyAttr,
     ) {
         let changes = attrs::Changes { mode, uid, gid, size, atime, mtime };
-        attrs::set(self.state(), req.into(), ino.0, fh.map(|fh| fh.0), changes, reply);
+        self.serve(|state| attrs::set(state, req.into(), ino.0, fh.map(|fh| fh.0), changes, reply));
     }
 
     fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
-        names::readlink(self.state(), ino.0, reply);
+        self.serve(|state| names::readlink(state, ino.0, reply));
     }
 
     fn mknod(
@@ -154,7 +158,9 @@ impl Filesystem for Driver {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
-        names::mknod(self.state(), req.into(), (parent.0, text!(name, reply)), mode, reply);
+        self.serve(|state| {
+            names::mknod(state, req.into(), (parent.0, text!(name, reply)), mode, reply)
+        });
     }
 
     fn mkdir(
@@ -166,15 +172,21 @@ impl Filesystem for Driver {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        names::mkdir(self.state(), req.into(), (parent.0, text!(name, reply)), mode, reply);
+        self.serve(|state| {
+            names::mkdir(state, req.into(), (parent.0, text!(name, reply)), mode, reply)
+        });
     }
 
     fn unlink(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        names::remove(self.state(), req.into(), (parent.0, text!(name, reply)), false, reply);
+        self.serve(|state| {
+            names::remove(state, req.into(), (parent.0, text!(name, reply)), false, reply)
+        });
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        names::remove(self.state(), req.into(), (parent.0, text!(name, reply)), true, reply);
+        self.serve(|state| {
+            names::remove(state, req.into(), (parent.0, text!(name, reply)), true, reply)
+        });
     }
 
     fn symlink(
@@ -186,7 +198,9 @@ impl Filesystem for Driver {
         reply: ReplyEntry,
     ) {
         let at = (parent.0, text!(link_name, reply));
-        names::symlink(self.state(), req.into(), at, text!(target.as_os_str(), reply), reply);
+        self.serve(|state| {
+            names::symlink(state, req.into(), at, text!(target.as_os_str(), reply), reply)
+        });
     }
 
     fn rename(
@@ -200,7 +214,7 @@ impl Filesystem for Driver {
         reply: ReplyEmpty,
     ) {
         let (from, to) = ((parent.0, text!(name, reply)), (newparent.0, text!(newname, reply)));
-        names::rename(self.state(), req.into(), from, to, flags, reply);
+        self.serve(|state| names::rename(state, req.into(), from, to, flags, reply));
     }
 
     fn link(
@@ -211,11 +225,13 @@ impl Filesystem for Driver {
         newname: &OsStr,
         reply: ReplyEntry,
     ) {
-        names::link(self.state(), req.into(), ino.0, (newparent.0, text!(newname, reply)), reply);
+        self.serve(|state| {
+            names::link(state, req.into(), ino.0, (newparent.0, text!(newname, reply)), reply)
+        });
     }
 
     fn open(&self, req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        opens::open(self.state(), req.into(), ino.0, flags.0, reply);
+        self.serve(|state| opens::open(state, req.into(), ino.0, flags.0, reply));
     }
 
     fn create(
@@ -229,7 +245,7 @@ impl Filesystem for Driver {
         reply: ReplyCreate,
     ) {
         let at = (parent.0, text!(name, reply));
-        opens::create(self.state(), req.into(), at, (mode, flags), reply);
+        self.serve(|state| opens::create(state, req.into(), at, (mode, flags), reply));
     }
 
     fn read(
@@ -243,7 +259,9 @@ impl Filesystem for Driver {
         lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        data::read(self.state(), fh.0, (offset, size), lock_owner.map(|owner| owner.0), reply);
+        self.serve(|state| {
+            data::read(state, fh.0, (offset, size), lock_owner.map(|owner| owner.0), reply)
+        });
     }
 
     fn write(
@@ -260,7 +278,7 @@ impl Filesystem for Driver {
     ) {
         let offset = (flags.0 & libc::O_APPEND == 0).then_some(offset);
         let lock_owner = lock_owner.map(|owner| owner.0);
-        data::write(self.state(), req.into(), fh.0, (offset, data), lock_owner, reply);
+        self.serve(|state| data::write(state, req.into(), fh.0, (offset, data), lock_owner, reply));
     }
 
     fn flush(
@@ -271,7 +289,7 @@ impl Filesystem for Driver {
         lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        opens::flush(self.state(), fh.0, lock_owner.0, reply);
+        self.serve(|state| opens::flush(state, fh.0, lock_owner.0, reply));
     }
 
     fn release(
@@ -284,15 +302,15 @@ impl Filesystem for Driver {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        opens::release(self.state(), fh.0, reply);
+        self.serve(|state| opens::release(state, fh.0, reply));
     }
 
     fn fsync(&self, _: &Request, _ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
-        data::sync(self.state(), fh.0, datasync, reply);
+        self.serve(|state| data::sync(state, fh.0, datasync, reply));
     }
 
     fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        dirs::open(self.state(), req.into(), ino.0, reply);
+        self.serve(|state| dirs::open(state, req.into(), ino.0, reply));
     }
 
     fn readdir(
@@ -303,7 +321,7 @@ impl Filesystem for Driver {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        dirs::read(self.state(), ino.0, fh.0, offset, reply);
+        self.serve(|state| dirs::read(state, ino.0, fh.0, offset, reply));
     }
 
     fn readdirplus(
@@ -314,7 +332,7 @@ impl Filesystem for Driver {
         offset: u64,
         reply: ReplyDirectoryPlus,
     ) {
-        dirs::read_plus(self.state(), ino.0, fh.0, offset, reply);
+        self.serve(|state| dirs::read_plus(state, ino.0, fh.0, offset, reply));
     }
 
     fn releasedir(
@@ -325,15 +343,15 @@ impl Filesystem for Driver {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        dirs::release(self.state(), fh.0, reply);
+        self.serve(|state| dirs::release(state, fh.0, reply));
     }
 
     fn fsyncdir(&self, _: &Request, _: INodeNo, fh: FileHandle, _: bool, reply: ReplyEmpty) {
-        attrs::sync_dir(self.state(), fh.0, reply);
+        self.serve(|state| attrs::sync_dir(state, fh.0, reply));
     }
 
     fn statfs(&self, _: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        attrs::statfs(self.state(), reply);
+        self.serve(|state| attrs::statfs(state, reply));
     }
 
     fn setxattr(
@@ -346,23 +364,25 @@ impl Filesystem for Driver {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        attrs::set_xattr(self.state(), ino.0, (text!(name, reply), value), flags, reply);
+        self.serve(|state| {
+            attrs::set_xattr(state, ino.0, (text!(name, reply), value), flags, reply)
+        });
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        attrs::get_xattr(self.state(), ino.0, text!(name, reply), size, reply);
+        self.serve(|state| attrs::get_xattr(state, ino.0, text!(name, reply), size, reply));
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        attrs::list_xattr(self.state(), ino.0, size, reply);
+        self.serve(|state| attrs::list_xattr(state, ino.0, size, reply));
     }
 
     fn removexattr(&self, _: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        attrs::remove_xattr(self.state(), ino.0, text!(name, reply), reply);
+        self.serve(|state| attrs::remove_xattr(state, ino.0, text!(name, reply), reply));
     }
 
     fn access(&self, _: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        attrs::access(self.state(), ino.0, mask, reply);
+        self.serve(|state| attrs::access(state, ino.0, mask, reply));
     }
 
     fn getlk(
@@ -378,7 +398,7 @@ impl Filesystem for Driver {
         reply: ReplyLock,
     ) {
         let wanted = locks::Wanted { owner: lock_owner.0, start, end, kind: typ, pid };
-        locks::get(self.state(), fh.0, wanted, reply);
+        self.serve(|state| locks::get(state, fh.0, wanted, reply));
     }
 
     fn setlk(
@@ -395,7 +415,7 @@ impl Filesystem for Driver {
         reply: ReplyEmpty,
     ) {
         let wanted = locks::Wanted { owner: lock_owner.0, start, end, kind: typ, pid };
-        locks::set(self.state(), req.into(), fh.0, wanted, sleep, reply);
+        self.serve(|state| locks::set(state, req.into(), fh.0, wanted, sleep, reply));
     }
 
     fn ioctl(
@@ -409,7 +429,7 @@ impl Filesystem for Driver {
         _out_size: u32,
         reply: ReplyIoctl,
     ) {
-        ioctl::ioctl(self.state(), req.into(), fh.0, (cmd, in_data), reply);
+        self.serve(|state| ioctl::ioctl(state, req.into(), fh.0, (cmd, in_data), reply));
     }
 
     fn fallocate(
@@ -422,7 +442,7 @@ impl Filesystem for Driver {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        data::allocate(self.state(), fh.0, (offset, length), mode, reply);
+        self.serve(|state| data::allocate(state, fh.0, (offset, length), mode, reply));
     }
 
     fn lseek(
@@ -434,7 +454,7 @@ impl Filesystem for Driver {
         whence: i32,
         reply: ReplyLseek,
     ) {
-        data::seek(self.state(), fh.0, offset, whence, reply);
+        self.serve(|state| data::seek(state, fh.0, offset, whence, reply));
     }
 
     fn copy_file_range(
@@ -450,6 +470,8 @@ impl Filesystem for Driver {
         _flags: CopyFileRangeFlags,
         reply: ReplyWrite,
     ) {
-        data::copy(self.state(), (fh_in.0, offset_in), (fh_out.0, offset_out), len, reply);
+        self.serve(|state| {
+            data::copy(state, (fh_in.0, offset_in), (fh_out.0, offset_out), len, reply)
+        });
     }
 }

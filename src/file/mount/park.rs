@@ -321,10 +321,10 @@ impl Park {
 
 /// Calls `call`; `None` if it panics. A request that panics is dropped with its reply, which
 /// answers `EIO`; the other requests go on.
-fn outlived<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub fn outlived<T>(call: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(call));
     if done.is_err() {
-        log::error!("a request failed: it panicked while it was parked");
+        log::error!("a request of the mount failed: it panicked");
     }
     done.ok()
 }
