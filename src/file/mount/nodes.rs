@@ -71,8 +71,11 @@ const MOVES_MAX: u32 = 16;
 ///
 /// A request puts its path together before it looks at the disk. If a directory above is renamed in
 /// between, the path leads nowhere, though the file is there: such a request is repeated with the
-/// new path. A rename moves names on the disk and in the table while it holds the name lock of the
-/// share, which lookups share: who misses a name on the disk finds the move counted.
+/// new path. The rename of a directory moves names on the disk and in the table while it has the
+/// name lock of the share alone, which lookups share: a request that misses a name on the disk
+/// finds the move counted. The rename of a file holds the lock shared: a request for the file can
+/// miss the name on the disk before the move is counted, and is then answered as if the name were
+/// gone.
 #[derive(Debug, Default)]
 pub struct Moves(AtomicU64);
 

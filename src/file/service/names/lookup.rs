@@ -25,10 +25,11 @@ impl Share {
         Ok(self.disk().lookup(path)?)
     }
 
-    /// The number of names removed, moved or linked so far. A name that was looked up is certainly
-    /// current while it is unchanged.
+    /// The number of names removed, moved or linked so far, from a number on that no other share
+    /// of this name began with. A name that was looked up is certainly current while it is
+    /// unchanged, also across a reset or a restore.
     pub fn name_changes(&self) -> u64 {
-        self.disk().generation()
+        (u64::from(self.epoch()) << u32::BITS).wrapping_add(self.disk().generation())
     }
 
     /// The file of a path that is spelled as on disk.

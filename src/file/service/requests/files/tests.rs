@@ -56,3 +56,17 @@ fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
     share.range_list(asking, &path, None).unwrap();
     assert_eq!(changes(), 7);
 }
+
+#[test]
+fn changes_of_names_in_two_shares_in_one_place_are_never_taken_for_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, state) = (folder.path().join("share"), folder.path().join("state"));
+    std::fs::create_dir(&root).unwrap();
+    let changes = || {
+        let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
+        let options = ShareOptions::default();
+        let share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
+        share.name_changes()
+    };
+    assert_ne!(changes(), changes());
+}
