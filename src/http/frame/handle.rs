@@ -333,7 +333,9 @@ async fn serve(
     let answer = if let (None, OperationHandler::Read(run)) = (&operation.needs, &operation.run) {
         // The sender is unknown: the body is not received and the connection proves nothing.
         let (account, context, grant) = (&account, &context, &grant);
-        body.answer(run(&Call { site, account, request: &request, context, grant })).await
+        let call = Call::new(site, account, &request, context, grant);
+        let answer = catch_unwind(AssertUnwindSafe(|| run(&call)));
+        body.answer(answer.unwrap_or_else(|_| Err(broken()))).await
     } else {
         if let Err(refusal) = host::open(site.service.kind, &account, limits).await {
             return Err(body.refuse(refusal).await);
