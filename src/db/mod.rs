@@ -218,6 +218,7 @@ impl Database {
             threads: Vec::new(),
             locked_file,
         };
+        database.readers.open_reserved()?;
         let writer = Arc::clone(&database.writer);
         database.start("db writer", move || writer.run())?;
         database.start("db checkpoint", move || checkpointer.run())?;

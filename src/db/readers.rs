@@ -2,7 +2,9 @@
 //!
 //! A caller never waits for a connection, so that an event loop reads as a thread of the pool does.
 //! There are as many connections as threads that read at the same time; of the free ones a few are
-//! kept. What a read may do is decided by [`super::Database::read`].
+//! kept. To open one takes system calls on the disk: the last [`RESERVED`] free ones are left to
+//! event loops, and are there from the start. What a read may do is decided by
+//! [`super::Database::read`].
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +14,14 @@ use rusqlite::Connection;
 use super::DbError;
 use super::connection::open_reader;
 use super::place::LockedFile;
+use crate::sync::front_end::is_marked;
+
+/// Connections for event loops: of the two of a listener, and of the control API.
+pub(super) const RESERVED: usize = 3;
 
 pub(super) struct Readers {
     path: Arc<Path>,
-    /// Free connections that are kept.
+    /// Free connections that are kept besides the reserved ones.
     max: usize,
     /// The connection used last is on top: its cache is the warmest.
     free: Mutex<Vec<Connection>>,
@@ -28,13 +34,27 @@ impl Readers {
         Self { path, files, max, free: Mutex::default() }
     }
 
+    /// Opens the connections that event loops find.
+    pub(super) fn open_reserved(&self) -> Result<(), DbError> {
+        for _ in 0..RESERVED {
+            let opened = open_reader(&self.path)?;
+            self.free().push(opened);
+        }
+        Ok(())
+    }
+
+    /// A free connection, if the caller may have it.
+    fn take(&self) -> Option<Connection> {
+        let mut free = self.free();
+        if free.len() > RESERVED || is_marked() { free.pop() } else { None }
+    }
+
     /// Runs `read` in one read transaction.
     pub(super) fn read<T, E: From<DbError>>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let free = self.free().pop();
-        let conn = if let Some(conn) = free {
+        let conn = if let Some(conn) = self.take() {
             conn
         } else {
             // Another database may have the name by now.
@@ -46,7 +66,7 @@ impl Readers {
         let answer = read(&conn);
         if conn.is_autocommit() || execute(&conn, "COMMIT").is_ok() {
             let mut free = self.free();
-            if free.len() < self.max {
+            if free.len() < self.max + RESERVED {
                 free.push(conn);
             }
         }

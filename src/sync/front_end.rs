@@ -13,9 +13,12 @@ thread_local! {
 
 /// Marks the calling thread for the rest of its life as a front end of this kind.
 pub fn mark(kind: &'static str) {
-    if cfg!(debug_assertions) {
-        MARK.set(Some(kind));
-    }
+    MARK.set(Some(kind));
+}
+
+/// True on a marked thread.
+pub fn is_marked() -> bool {
+    MARK.get().is_some()
 }
 
 /// Marks the calling thread while `work` runs: for threads that do other work too.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Place, get, keys, put, quiet};
+use crate::db::readers::RESERVED;
 use crate::db::{Database, DbError, SyncMode, Tuning};
 use crate::sync::front_end::during;
 
@@ -119,5 +120,20 @@ fn a_read_never_waits_for_another_and_a_few_connections_are_kept() {
         read(&db, depth).unwrap()
     };
     assert_eq!(during("event loop", || nested(7)), 8);
-    assert_eq!(db.readers.free().len(), 2);
+    assert_eq!(db.readers.free().len(), 2 + RESERVED);
+}
+
+#[test]
+fn an_event_loop_finds_a_connection_though_no_other_read_came_before() {
+    let place = Place::new();
+    let db = place.open(SyncMode::Normal);
+    // Without its name no connection can be opened.
+    let file = place.file();
+    std::fs::rename(&file, file.with_extension("away")).unwrap();
+    let read = || db.read(|conn| get(conn, 1));
+    assert!(read().is_err(), "a thread that may block opens one of its own");
+    let nested = during("event loop", || db.read(|_| read()));
+    assert_eq!(nested, Ok(None));
+    assert!(read().is_err());
+    std::fs::rename(file.with_extension("away"), &file).unwrap();
 }
