@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::{is_over, make_room};
 use crate::rules::pattern::{Pattern, PatternSubject};
 
@@ -92,6 +94,8 @@ pub struct FaultRow {
 pub struct Faults {
     count: AtomicUsize,
     state: Mutex<FaultTable>,
+    /// Told when the requests that are delayed now are to end.
+    ended: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -129,6 +133,16 @@ impl Faults {
     /// All faults, oldest first. One whose times are over stays, with none left.
     pub fn list(&self) -> Vec<FaultRow> {
         self.lock().rows.clone()
+    }
+
+    /// Ends the requests that are delayed now: all data is being replaced.
+    pub fn end_delayed(&self) {
+        self.ended.send_replace(());
+    }
+
+    /// Says of a request whose delay begins now when it is to end: the value has changed then.
+    pub fn delayed(&self) -> watch::Receiver<()> {
+        self.ended.subscribe()
     }
 
     /// Whether there are any.

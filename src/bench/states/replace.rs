@@ -94,6 +94,9 @@ impl States {
         step();
         self.saved.begin(note)?;
         let mut halt = Halt { data: &*self.data, complete: false };
+        // A call of the mount can hold its directory in the kernel while it is delayed, and the end
+        // of a share waits for the directory.
+        self.controls.faults.end_delayed();
         for (part, _) in &mut held {
             part.end();
         }
@@ -114,8 +117,9 @@ impl States {
             part.replace(next)?;
             step();
         }
-        // While all parts are held: who waits at a gate now came for the old data.
+        // While all parts are held: requests that wait now came for the old data.
         self.controls.gates.end_all();
+        self.controls.faults.end_delayed();
         self.controls.clock.set(clock);
         for (part, next) in held {
             part.resume(next)?;

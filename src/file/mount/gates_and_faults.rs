@@ -136,16 +136,15 @@ fn befall(
     match met.map(|fault| fault.action) {
         Some(FaultAction::Answer { status, code }) => go_on(state, Err(errno(status, code))),
         Some(FaultAction::Delay(time)) => {
-            let again = Arc::clone(state);
-            state.park.wait(
-                caller.pid,
-                time,
-                || false,
-                move |waited| match waited {
-                    Waited::ToTheEnd => go_on(&again, Ok(())),
-                    Waited::Interrupted => go_on(&again, Err(Errno::EINTR)),
-                },
-            );
+            let (again, ended) = (Arc::clone(state), of.controls.faults.delayed());
+            // Without a sender the server is gone.
+            let has_ended = move || ended.has_changed().unwrap_or(true);
+            let is_over = has_ended.clone();
+            state.park.wait(caller.pid, time, is_over, move |waited| match waited {
+                Waited::Interrupted => go_on(&again, Err(Errno::EINTR)),
+                Waited::ToTheEnd if has_ended() => go_on(&again, Err(Errno::EIO)),
+                Waited::ToTheEnd => go_on(&again, Ok(())),
+            });
         }
         _ => go_on(state, Ok(())),
     }

@@ -13,7 +13,7 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 
 use super::refusal::Refusal;
 use super::service::{Operation, Service};
@@ -107,7 +107,10 @@ impl RequestControls {
                 return Err(Refusal::explained(status, code, why));
             }
             FaultAction::Delay(time) => {
-                sleep(time).await;
+                let mut ended = controls.faults.delayed();
+                if timeout(time, ended.changed()).await.is_ok() {
+                    return Err(self.close());
+                }
                 request.now = site.now();
             }
             FaultAction::DropBefore => return Err(self.close()),

@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use latchfs::api::{
-    ApiClient, CloseHandles, GetClock, GetGates, GetHandles, GetLeases, GetLocks, GetMessages,
-    GetPending, GetStatus, NewGate, Reset, TurnClock, WaitAtGate,
+    Action, ApiClient, CloseHandles, GetClock, GetFaults, GetGates, GetHandles, GetLeases,
+    GetLocks, GetMessages, GetPending, GetStatus, NewFault, NewGate, Requests, Reset, TurnClock,
+    WaitAtGate,
 };
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::HoldOptions;
 
 use super::fixture::{ACCOUNTS, builder, clients, keep, listed};
 use crate::common::need;
+use crate::common::served::wait_for;
 
 fn empty(shares: &[&str]) -> BTreeMap<&'static str, Vec<String>> {
     let shares = shares.iter().map(|name| (*name).to_owned()).collect();
@@ -248,4 +250,38 @@ fn what_is_held_can_be_looked_at_while_everything_is_reset() {
         looker.join().unwrap()
     });
     assert!(looks > 0, "nobody looked");
+}
+
+#[test]
+fn a_reset_ends_delayed_calls_of_the_mount_and_requests_and_waits_for_none() {
+    if !need::fuse() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let server = builder().mount("docs", place.path()).start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    let mount = place.path().canonicalize().unwrap();
+    std::fs::write(mount.join("old"), "").unwrap();
+    let control = ApiClient::new(&server.control());
+    for operation in ["Mount Create", "Put Blob"] {
+        let requests = Requests { operation: Some(operation.to_owned()), ..Requests::default() };
+        control.ask(&NewFault::new(requests, &Action::DelayMs(3_600_000))).unwrap();
+    }
+    let mut connection = keep(&server, ServiceKind::Blob);
+    let put = std::thread::spawn(move || {
+        let kind = [("x-ms-blob-type", "BlockBlob")];
+        connection.ask_of("first", "PUT", "/box/late", &kind, b"late")
+    });
+    let late = mount.join("late");
+    let create = std::thread::spawn(move || std::fs::write(late, "late"));
+    wait_for("both are delayed", || {
+        let met = control.ask(&GetFaults {}).unwrap().faults.iter().map(|one| one.met).sum::<u64>();
+        (met == 2).then_some(())
+    });
+    assert!(control.ask(&Reset {}).unwrap().reset);
+    put.join().unwrap().expect_err("it is not carried out on the new data");
+    let created = create.join().unwrap().unwrap_err();
+    assert_eq!(created.raw_os_error(), Some(libc::EIO));
+    assert!(listed(&mount).is_empty());
 }
