@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::nodes::{MissingAnswer, Moves};
-use crate::file::service::{Attempt, RELEASE_WAIT};
+use crate::file::service::{Attempt, RELEASE_LOOK, RELEASE_WAIT};
 
 /// How often gates and delays are looked at.
 const TICK: Duration = Duration::from_millis(5);
@@ -41,6 +41,8 @@ type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 struct Parked {
     /// The moment of the last try.
     until: Instant,
+    /// The moment of the next try, if no nudge comes first.
+    again: Instant,
     /// It is tried at each tick, not only after a nudge.
     polled: bool,
     /// [`Park::nudges`] before the last try.
@@ -126,7 +128,9 @@ impl Park {
             answer(done);
             true
         });
-        self.park(Parked { until: Instant::now() + RELEASE_WAIT, polled: false, nudges, attempt });
+        let now = Instant::now();
+        let (until, again) = (now + RELEASE_WAIT, now + RELEASE_LOOK);
+        self.park(Parked { until, again, polled: false, nudges, attempt });
     }
 
     /// The number of changes so far that could let a parked request through.
@@ -189,7 +193,8 @@ impl Park {
             then(waited);
             true
         });
-        self.park(Parked { until: Instant::now() + time, polled: true, nudges: 0, attempt });
+        let until = Instant::now() + time;
+        self.park(Parked { until, again: until, polled: true, nudges: 0, attempt });
     }
 
     /// A file was closed: tries parked requests now. Takes no lock while nothing is parked, since
@@ -233,13 +238,16 @@ impl Park {
             let mut left = Vec::new();
             for mut request in parked {
                 let nudges = self.nudges.load(Ordering::SeqCst);
-                let last = stop || Instant::now() >= request.until;
+                let now = Instant::now();
+                let last = stop || now >= request.until;
                 let which = if last { Attempt::Last } else { Attempt::Repeatable };
-                if (last || request.polled || request.nudges != nudges)
-                    && outlived(|| (request.attempt)(which)).unwrap_or(true)
-                {
+                let is_due = request.polled || request.nudges != nudges || now >= request.again;
+                if (last || is_due) && outlived(|| (request.attempt)(which)).unwrap_or(true) {
                     self.parked.fetch_sub(1, Ordering::SeqCst);
                     continue;
+                }
+                if is_due {
+                    request.again = now + RELEASE_LOOK;
                 }
                 request.nudges = nudges;
                 left.push(request);
@@ -263,7 +271,7 @@ impl Park {
             }
             let now = Instant::now();
             let due = |request: &Parked| {
-                let until = if request.polled { request.until.min(tick) } else { request.until };
+                let until = request.until.min(if request.polled { tick } else { request.again });
                 until.saturating_duration_since(now)
             };
             let Some(left) = inside.parked.iter().map(due).min() else {

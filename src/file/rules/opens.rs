@@ -19,7 +19,8 @@ pub struct Open {
     /// The link is marked when this open closes (delete-on-close).
     pub delete_on_close: bool,
     /// When a descriptor of it was last seen closing: milliseconds since the grant, plus one; 0
-    /// if none was. In 32 bits, since an open costs memory a million times.
+    /// if none was. The highest bit says that an earlier one was seen too. In 32 bits, since an
+    /// open costs memory a million times.
     pub flushed: u32,
     /// It is open on a directory.
     pub directory: bool,
@@ -34,20 +35,31 @@ pub struct Open {
 /// closed a copy (a child process does at its start) and goes on.
 pub const FLUSH_COUNTS_NANOS: i64 = 500_000_000;
 
+/// The same of an open that has outlived a flush: several processes have its descriptor, as the
+/// children of a shell have those of the shell, and each that ends flushes once more.
+pub const REPEATED_FLUSH_COUNTS_NANOS: i64 = 50_000_000;
+
+/// The bit of [`Open::flushed`] that says that it is not the first.
+const REPEATED: u32 = 1 << 31;
+
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
 impl Open {
     /// True if a descriptor of it was closed just now: its release may be on its way.
     pub fn is_flushed(&self, now: Timestamp) -> bool {
-        let Some(millis) = self.flushed.checked_sub(1) else { return false };
+        let Some(millis) = (self.flushed & !REPEATED).checked_sub(1) else { return false };
+        let is_repeated = self.flushed & REPEATED != 0;
+        let counts = if is_repeated { REPEATED_FLUSH_COUNTS_NANOS } else { FLUSH_COUNTS_NANOS };
         let at = self.since.0.saturating_add(i64::from(millis) * MILLISECOND_NANOS);
         // Rounded down to a millisecond above; a clock that was set back ends the wait.
-        (0..=FLUSH_COUNTS_NANOS).contains(&now.0.saturating_sub(at))
+        (0..=counts).contains(&now.0.saturating_sub(at))
     }
 
     fn set_flushed(&mut self, now: Timestamp) {
         let millis = now.0.saturating_sub(self.since.0).max(0) / MILLISECOND_NANOS;
-        self.flushed = u32::try_from(millis).unwrap_or(u32::MAX).saturating_add(1);
+        let millis = u32::try_from(millis).unwrap_or(u32::MAX).min(REPEATED - 2);
+        let repeated = if self.flushed == 0 { 0 } else { REPEATED };
+        self.flushed = (millis + 1) | repeated;
     }
 
     /// The part of its rights that counts in the share check.
@@ -339,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_counts_for_half_a_second() {
+    fn a_first_flush_counts_for_half_a_second_and_further_ones_for_a_tenth_of_that() {
         let at = |millis: i64| Timestamp(1_000_000_000 + millis * MILLISECOND_NANOS);
         for others in [0, 10] {
             let mut opens = FileOpens::default();
@@ -354,8 +366,9 @@ mod tests {
             assert!(opens.set_flushed(slot, HandleId(1), at(5)));
             assert!(free(&opens, at(5)) && free(&opens, at(505)), "{others} others");
             assert!(!free(&opens, at(507)) && !free(&opens, at(0)), "{others} others");
+            // It has outlived the first flush: another process has its descriptor too.
             assert!(opens.set_flushed(slot, HandleId(1), at(600)));
-            assert!(free(&opens, at(650)), "{others} others");
+            assert!(free(&opens, at(650)) && !free(&opens, at(652)), "{others} others");
             opens.remove(slot, HandleId(1));
             assert!(free(&opens, at(2000)), "{others} others");
         }

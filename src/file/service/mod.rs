@@ -38,7 +38,9 @@ pub use opens::{
     ClosedHandle, Creation, Described, ForceClosed, Handle, HandlePage, IO_MAX, LOCK_WAIT_MAX,
     ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
 };
-pub use share::{Attempt, ChangeNotice, LISTENERS_MAX, RELEASE_WAIT, Share, ShareOptions};
+pub use share::{
+    Attempt, ChangeNotice, LISTENERS_MAX, RELEASE_LOOK, RELEASE_WAIT, Share, ShareOptions,
+};
 pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
 pub use tally::Tally;
 

@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicBool;
 pub use changes::{ChangeNotice, LISTENERS_MAX};
 pub(in crate::file::service) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
-pub use releases::{Attempt, RELEASE_WAIT};
+pub use releases::{Attempt, RELEASE_LOOK, RELEASE_WAIT};
 pub(in crate::file::service) use releases::{Target, awaits_release};
 
 use super::error::Result;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::{ChangeNotice, Share};
 use crate::file::rules::create::OpenRequest;
-use crate::file::rules::opens::{FLUSH_COUNTS_NANOS, Open};
+use crate::file::rules::opens::{FLUSH_COUNTS_NANOS, Open, REPEATED_FLUSH_COUNTS_NANOS};
 use crate::file::rules::share::clash;
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::service::error::{FileError, Result};
@@ -24,6 +24,10 @@ use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// How long a request waits for releases: as long as a closed descriptor announces one.
 pub const RELEASE_WAIT: Duration = Duration::from_nanos(FLUSH_COUNTS_NANOS.unsigned_abs());
+
+/// How often a waiting request is asked again without a change: a flush that is not the first
+/// counts only so long, and nothing tells that it has ceased to count.
+pub const RELEASE_LOOK: Duration = Duration::from_nanos(REPEATED_FLUSH_COUNTS_NANOS.unsigned_abs());
 
 /// The most entries a directory may have for its removal to wait until they are gone.
 const EMPTIES_MAX: usize = 64;
@@ -63,22 +67,17 @@ impl Releases {
 }
 
 impl ReleaseWatch<'_> {
-    /// Waits for the next change; false if `end` comes first.
-    fn next(&mut self, end: Instant) -> bool {
-        // Also where changes never cease: the wait has an end.
-        if Instant::now() >= end {
-            return false;
-        }
+    /// Waits for the next change, until `end` at the latest.
+    fn next(&mut self, end: Instant) {
         let mut count = self.releases.count.lock().expect(POISON);
         while *count == self.seen {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return false;
+                return;
             }
             count = self.releases.counted.wait_timeout(count, left).expect(POISON).0;
         }
         self.seen = *count;
-        true
     }
 }
 
@@ -130,7 +129,10 @@ impl Share {
             match &mut waiting {
                 // A release since the refusal went unnoticed: ask once more.
                 None => waiting = Some((self.releases.watch(), Instant::now() + RELEASE_WAIT)),
-                Some((watch, end)) => last = !watch.next(*end),
+                Some((watch, end)) => {
+                    watch.next((*end).min(Instant::now() + RELEASE_LOOK));
+                    last = Instant::now() >= *end;
+                }
             }
         }
     }
