@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::locate::{Socket, ask};
 use super::matching::{Matching, remove, show_added, words_of};
-use super::out::Output;
+use super::out::{Output, usage};
 use super::time::duration;
 use crate::api::{
     Action, FaultEntry, FaultList, GetFaults, NewFault, RemoveFault as RemoveOne,
@@ -166,7 +166,7 @@ impl FaultEffect {
             (None, Some(bytes), _) => Action::CutBytes(bytes),
             (None, None, Some(speed)) => Action::BytesPerSecond(speed),
             (None, None, None) => {
-                bail!("give one of --answer, --delay, --drop, --cut and --slow")
+                usage!("give one of --answer, --delay, --drop, --cut and --slow")
             }
         })
     }

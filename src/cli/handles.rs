@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::locate::{AccountNames, LocatedFile, Where, refused};
-use super::out::{self, Output};
+use super::out::{self, Output, usage};
 use super::{EXIT_DIFFERENT, time};
 use crate::api::{CloseHandles, Closed, GetHandles, HandleList, HandleRow};
 
@@ -129,7 +129,7 @@ impl CloseHandle {
     /// Closes it.
     pub fn run(&self) -> Result<ExitCode> {
         if self.handle.is_none() && !self.all {
-            bail!("name a handle, or --all");
+            usage!("name a handle, or --all");
         }
         let share = self.server.share_name.clone();
         let target = self.server.everything()?;

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::out::Output;
+use super::out::{Output, usage};
 use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out, time};
 use crate::api::{ApiClient, Call, ClientError, GetStatus, ObjectAddress, PrintedFile};
@@ -243,7 +243,7 @@ impl AccountOf {
             && there != wanted
         {
             let path = path.display();
-            bail!(
+            usage!(
                 "{path} is of the account {there}, and --account or LATCHFS_ACCOUNT names \
                  {wanted}: leave one out"
             );

@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
 use super::locate::{Socket, ask};
-use super::out::Output;
+use super::out::{Output, usage};
 use crate::api::{Call, Removed, Requests};
 
 /// Which requests are meant.
@@ -17,8 +17,8 @@ pub struct Matching {
     /// The operation, as in 'Put Blob'; * stands for any letters
     operation: String,
 
-    /// Path of the request, such as CONTAINER/BLOB or SHARE/DIRECTORY/FILE; * stands for any
-    /// letters but a slash, ** for any
+    /// Path of the request, such as CONTAINER/BLOB or SHARE/DIRECTORY/FILE; a CONTAINER alone means
+    /// all in it; * stands for any letters but a slash, ** for any
     path: Option<String>,
 
     /// file, blob, queue or table
@@ -38,9 +38,9 @@ impl Matching {
     /// As it travels.
     pub fn requests(&self) -> Result<Requests> {
         let header = |text: &String| {
-            let (name, glob) = text.split_once(':').with_context(|| {
-                format!("--header '{text}': expected NAME:PATTERN, as in if-match:*")
-            })?;
+            let Some((name, glob)) = text.split_once(':') else {
+                usage!("--header '{text}': expected NAME:PATTERN, as in if-match:*");
+            };
             Ok((name.trim().to_ascii_lowercase(), glob.trim().to_owned()))
         };
         Ok(Requests {
@@ -87,7 +87,7 @@ pub fn remove(
     let removed = match (one, all) {
         (Some(one), _) => ask(&server.find()?, &one)?,
         (None, Some(all)) => ask(&server.find()?, &all)?,
-        (None, None) => bail!("name a {kind}, or --all"),
+        (None, None) => usage!("name a {kind}, or --all"),
     };
     output.show(&removed, String::new)?;
     Ok(ExitCode::SUCCESS)

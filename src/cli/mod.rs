@@ -220,7 +220,7 @@ pub fn run() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            out::complain(&out::chain(&error), None);
+            out::complain_of(&out::chain(&error), out::kind_of(&error));
             ExitCode::from(EXIT_FAILED)
         }
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::table;
-use crate::api::RefusalDetail;
+use crate::api::{ClientError, RefusalDetail};
 
 /// In which form a command answers.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -66,6 +66,31 @@ pub fn chain(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// An error of the arguments that only the command itself can see.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// Ends a function with a [`UsageError`], as `bail!` does with any error.
+macro_rules! usage {
+    ($($words:tt)*) => { return Err($crate::cli::out::UsageError(format!($($words)*)).into()) };
+}
+pub(crate) use usage;
+
+/// The `kind` of an error that no rule caused: `usage` if this command or the server finds the
+/// arguments wrong, else `failed`.
+pub fn kind_of(error: &anyhow::Error) -> &'static str {
+    let is_usage = |cause: &(dyn std::error::Error + 'static)| {
+        let by_server = matches!(
+            cause.downcast_ref(),
+            Some(ClientError::Failed(failed)) if failed.kind == "bad_request"
+        );
+        by_server || cause.is::<UsageError>()
+    };
+    let by_context = error.downcast_ref::<UsageError>().is_some();
+    if by_context || error.chain().any(is_usage) { "usage" } else { "failed" }
 }
 
 /// Writes an error to standard error: a line of words, or of JSON where the user asked for JSON.

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use percent_encoding::utf8_percent_encode;
 use serde_json::json;
 
 use super::connection::of_server;
 use super::locate::{LocatedFile, Where, ask, object};
-use super::out::Output;
+use super::out::{Output, usage};
 use super::storage::UNRESERVED;
 use super::time::duration;
 use crate::api::{GetClock, GetStatus, ObjectAddress};
@@ -99,7 +99,7 @@ impl Sas {
     fn permitted(&self, default: &str, known: &str) -> Result<Permissions> {
         let permissions = self.permissions.unwrap_or_else(|| Permissions::of_letters(default));
         match permissions.letters().chars().find(|letter| !known.contains(*letter)) {
-            Some(letter) => bail!("'{letter}' is not permitted there: letters of {known} are"),
+            Some(letter) => usage!("'{letter}' is not permitted there: letters of {known} are"),
             None => Ok(permissions),
         }
     }
@@ -123,7 +123,7 @@ impl Sas {
                 pairs.push(("tn", name.clone()));
                 (&auth::TABLE_SIGNATURES, name, "", ("r", "raud"))
             }
-            other => bail!("{other}: a SAS is for a container, a blob, a queue or a table"),
+            other => usage!("{other}: a SAS is for a container, a blob, a queue or a table"),
         };
         if let ObjectAddress::Partition { partition, .. }
         | ObjectAddress::Entity { partition, .. } = object
@@ -230,7 +230,7 @@ impl Sas {
                 let target = self.server.target(path)?;
                 (target.share_name.unwrap_or_default(), target.path)
             }
-            (None, None) => bail!("name the share with --share-name"),
+            (None, None) => usage!("name the share with --share-name"),
         };
         let signer = self.signer_without_server(account, ServiceKind::File);
         Ok(Signing { signer, share, path: trimmed(&path) })

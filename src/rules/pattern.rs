@@ -39,7 +39,10 @@ impl Pattern {
     pub fn matches(&self, seen: &PatternSubject<'_>) -> bool {
         let path = |glob: &String| {
             let (glob, path) = (glob.trim_matches('/'), seen.path.trim_matches('/'));
-            glob::matches(glob.as_bytes(), path.as_bytes())
+            let fits = |path: &str| glob::matches(glob.as_bytes(), path.as_bytes());
+            // The name of a container, share, queue or table means all that is in it.
+            let names_container = !glob.contains(['/', '(']);
+            fits(path) || (names_container && fits(container(path)))
         };
         let header = |(name, glob): &(String, String)| {
             let fits = |value: &str| glob::matches_text(glob.as_bytes(), value.as_bytes());
@@ -62,6 +65,13 @@ impl Pattern {
         }
         wanted.is_none_or(|glob| glob::matches(glob.as_bytes(), folded(operation).as_bytes()))
     }
+}
+
+/// The container, share, queue or table of a path. In the path of an entity, `rows(PartitionKey=`,
+/// parentheses follow the name; in that of a table, `Tables('rows')`, they enclose it.
+fn container(path: &str) -> &str {
+    let inner = path.strip_prefix("Tables('").and_then(|rest| rest.strip_suffix("')"));
+    inner.unwrap_or_else(|| path.split(['/', '(']).next().unwrap_or(path))
 }
 
 /// True for the name of a call on a mount, as in `Mount Open`.
@@ -122,10 +132,33 @@ mod tests {
             Pattern { service: Some(ServiceKind::File), ..all.clone() },
             Pattern { operation: some("put"), ..all.clone() },
             Pattern { account: some("two"), ..all.clone() },
-            Pattern { path: some("docs"), ..all.clone() },
+            Pattern { path: some("doc"), ..all.clone() },
+            Pattern { path: some("docs/a"), ..all.clone() },
             Pattern { headers: header("if-match", "*"), ..all.clone() },
         ] {
             assert!(!other.matches(&seen), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_container_alone_means_all_that_is_in_it() {
+        for (glob, path, fits) in [
+            ("docs", "docs", true),
+            ("docs", "docs/a/b.txt", true),
+            ("/docs/", "docs/a", true),
+            ("do*", "docs/a/b.txt", true),
+            ("docs", "docs2/a", false),
+            ("docs/a", "docs/a/b", false),
+            ("docs/*", "docs/a/b", false),
+            ("jobs", "jobs/messages/1", true),
+            ("rows", "rows(PartitionKey='p',RowKey='r')", true),
+            ("rows", "Tables('rows')", true),
+            ("rows", "rows2()", false),
+            ("rows(*", "rows(PartitionKey='p',RowKey='r')", true),
+        ] {
+            let pattern = Pattern { path: Some(glob.to_owned()), ..Pattern::default() };
+            let seen = PatternSubject { path, ..seen(&|_| None) };
+            assert_eq!(pattern.matches(&seen), fits, "{glob} {path}");
         }
     }
 }

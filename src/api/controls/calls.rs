@@ -18,7 +18,8 @@ pub struct Requests {
     /// The operation, such as `Put Blob`; `*` stands for any letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// The path, such as `container/blob`; `*` stands for any letters but a slash, `**` for any.
+    /// The path, such as `container/blob`; `*` stands for any letters but a slash, `**` for any. A
+    /// container alone means all that is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +84,8 @@ pub struct NewGate {
     pub service: Option<String>,
     /// As in Put Blob; * stands for any letters
     pub operation: Option<String>,
-    /// As in container/blob; * stands for any letters but a slash, ** for any
+    /// As in container/blob; a container alone means all in it; * stands for any letters but a
+    /// slash, ** for any
     pub path: Option<String>,
     pub account: Option<String>,
     /// Headers, with patterns that their values fit

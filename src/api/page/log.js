@@ -202,6 +202,8 @@ export class Log {
   /** Requests that stopped at a gate and have no answer yet, by client: `{entry, gates}`. */
   gated = new Map();
   paused = false;
+  /** True once the server's events are followed: before, nobody knows whether there are any. */
+  known = false;
   lost = 0;
   /** How many lines were dropped from the front since the list last asked. */
   droppedLines = 0;

@@ -98,6 +98,10 @@ function showLink(now) {
   link = now;
   drawLink();
   state.connected(now === 'live');
+  if (now === 'live' && !log.known) {
+    log.known = true;
+    later('log');
+  }
   document.body.classList.toggle('offline', now !== 'live');
 }
 

@@ -34,15 +34,16 @@ export class Sections {
 
   /** Draws the counts, and the lists of `wanted` sections that are unfolded. */
   draw(wanted = SECTIONS) {
-    const { data, leftOut, refused } = this.#context.state;
+    const { data, leftOut, refused, known } = this.#context.state;
     for (const section of SECTIONS) {
       const { id } = section;
       const { node, chosen } = this.#parts.get(id);
       const n = data[id].length + (leftOut[id] ?? 0);
-      say(node.firstChild.lastChild, n > 0 ? count(n) : 'none');
+      const isKnown = known.has(id) || Boolean(refused[id]);
+      say(node.firstChild.lastChild, n > 0 ? count(n) : isKnown ? 'none' : '…');
       node.classList.toggle('is-zero', n === 0);
       node.open = chosen ?? n > 0;
-      if (node.open && wanted.includes(section)) this.#drawPart(section, data[id], leftOut[id] ?? 0, refused[id]);
+      if (node.open && isKnown && wanted.includes(section)) this.#drawPart(section, data[id], leftOut[id] ?? 0, refused[id]);
     }
   }
 

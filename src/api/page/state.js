@@ -19,6 +19,8 @@ const LISTS = ['handles', 'locks', 'leases', 'pending', 'messages', 'gates', 'fa
 export class State {
   data = Object.fromEntries(LISTS.map((name) => [name, []]));
   leftOut = {};
+  /** The lists that were fetched: of the others it is not known whether they are empty. */
+  known = new Set();
   /** Why the server does not give a list, by its name. */
   refused = {};
   /** The clock: `{now, system, frozen, at}`; `at` is when it was read, by `performance.now()`. */
@@ -71,6 +73,7 @@ export class State {
     try {
       const answer = await get(name);
       delete this.refused[name];
+      this.known.add(name);
       if (name === 'clock') this.setClock(answer);
       else {
         this.data[name] = answer[name] ?? [];

@@ -149,7 +149,7 @@ export class Stream {
   #empty() {
     const node = $('events-empty');
     const log = this.#log;
-    node.hidden = log.visible.length > 0;
+    node.hidden = log.visible.length > 0 || !log.known;
     $('events-list').classList.toggle('is-empty', log.visible.length === 0);
     const state = log.filtered && log.entries.length > 0 ? 'filtered' : 'none';
     if (node.hidden || node.dataset.state === state) return;

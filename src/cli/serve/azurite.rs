@@ -17,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 
 use super::screen::shown_page;
+use crate::cli::out::usage;
 use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 use crate::server::{Certificate, Data, ListenAddress, Server, ServerOptions, address_of, kinds};
@@ -194,7 +195,7 @@ impl Azurite {
                 listen.tls = Some(Certificate::Files(cert.clone(), key.clone()));
             }
             (None, None, None) => {}
-            _ => bail!(
+            _ => usage!(
                 "--cert needs --key, both in PEM; a PFX file with --pwd is not read: convert it \
                  with `openssl pkcs12 -nodes`"
             ),
@@ -217,7 +218,7 @@ impl Azurite {
                 continue;
             }
             let Some(before) = address_of(&listen.addresses, kind) else {
-                bail!("--{kind}Host and --{kind}Port contradict --{kind} off: leave one out");
+                usage!("--{kind}Host and --{kind}Port contradict --{kind} off: leave one out");
             };
             let ip = host.map_or(before.ip(), |host| host.address);
             let address = SocketAddr::new(ip, port.unwrap_or(before.port()));

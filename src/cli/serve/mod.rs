@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -41,7 +41,7 @@ use signal_hook::iterator::Signals;
 
 use super::input;
 use super::logs::LogFormat;
-use super::out::{self, Paint};
+use super::out::{self, Paint, usage};
 use super::progress::Moving;
 use crate::api::SOCKET_NAME;
 use crate::disk::HIDDEN;
@@ -119,7 +119,7 @@ impl Serve {
             self.azurite.apply(options)?;
             let nothing = options.listen.addresses().is_empty() && self.no_mount;
             if nothing {
-                bail!("nothing to serve: without a service over HTTP a mount is needed");
+                usage!("nothing to serve: without a service over HTTP a mount is needed");
             }
             options.data = if self.data.in_memory {
                 Data::Memory
@@ -313,7 +313,7 @@ impl ServiceArgs {
 fn remove_stale(file: &Path) -> Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        bail!("--ready-file {}: {} is not a directory", file.display(), folder.display());
+        usage!("--ready-file {}: {} is not a directory", file.display(), folder.display());
     }
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -12,7 +12,7 @@ use super::{
     AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
 };
 use crate::api::ObjectAddress;
-use crate::cli::out::Output;
+use crate::cli::out::{Output, usage};
 use crate::rules::service::ServiceKind;
 
 /// Make a container, queue, table, share or directory
@@ -87,7 +87,7 @@ impl Mk {
                 body: json!({ "TableName": name }).to_string().into_bytes(),
                 ..StorageRequest::new(ServiceKind::Table, "POST", "Tables")
             },
-            other => bail!("{other} cannot be made: expected a container, queue, table or share"),
+            other => usage!("{other} cannot be made: expected a container, queue, table or share"),
         });
         let got = got?;
         // A queue alone may be made again; the service then answers that there is nothing to do.
@@ -112,7 +112,7 @@ impl Rm {
         if self.demands.if_match.is_some() {
             match object {
                 ObjectAddress::Blob { .. } | ObjectAddress::Entity { .. } => {}
-                other => bail!("{other} has no ETag to compare: only blobs and entities have"),
+                other => usage!("{other} has no ETag to compare: only blobs and entities have"),
             }
         }
         let receipt;
@@ -145,7 +145,7 @@ impl Rm {
                     ObjectAddress::File { .. } => ask.query = &[("restype", "share")],
                     ObjectAddress::Table(name) => ask.path = format!("Tables('{name}')"),
                     ObjectAddress::Queue(_) => {}
-                    other => bail!("{other} cannot be deleted: expected {DELETED_FORM}"),
+                    other => usage!("{other} cannot be deleted: expected {DELETED_FORM}"),
                 }
                 if !self.recursive {
                     return Err(needs_recursive(session, whole));

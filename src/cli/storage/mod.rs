@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use super::connection::of_server;
 use super::locate::{AccountOf, LocatedFile, Socket, Where};
+use super::out::usage;
 use super::{AGENT, EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::api::{ConnectionInfo, ObjectAddress};
 use crate::clock::{SystemClock, TimeSource};
@@ -192,7 +193,7 @@ fn locate(text: &Path, server: &AccountOf) -> Result<(ObjectAddress, AccountOf)>
     }
     let files = Where { of: server.clone(), share_name: None };
     let Some(LocatedFile { control, account, share_name, path }) = files.find(text)? else {
-        bail!("{}: expected {ADDRESS_FORM}", text.display());
+        usage!("{}: expected {ADDRESS_FORM}", text.display());
     };
     let share = share_name.context("the share has no name")?;
     let object = ObjectAddress::File { share, path: path.trim_matches('/').to_owned() };

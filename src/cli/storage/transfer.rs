@@ -19,7 +19,7 @@ use super::list::is_directory;
 use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of};
 use crate::api::ObjectAddress;
 use crate::cli::EXIT_DIFFERENT;
-use crate::cli::out::{self, Output};
+use crate::cli::out::{self, Output, usage};
 use crate::http::client::Got;
 use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;
@@ -107,7 +107,7 @@ impl Put {
                 answer.insert("etag".into(), self.file(session, object)?);
             }
             ObjectAddress::Queue(_) if !self.demands.headers().is_empty() => {
-                bail!("{object}: a message has neither an ETag nor a lease")
+                usage!("{object}: a message has neither an ETag nor a lease")
             }
             ObjectAddress::Queue(queue) => {
                 let text = String::from_utf8(self.small()?).context("a message is UTF-8 text")?;
@@ -118,7 +118,7 @@ impl Put {
                 answer.insert("object".into(), json!(object.to_string()));
                 answer.extend(message);
             }
-            other => bail!("{other} cannot be written: expected {OBJECT_FORM}"),
+            other => usage!("{other} cannot be written: expected {OBJECT_FORM}"),
         }
         self.output.show(&answer, String::new)?;
         Ok(ExitCode::SUCCESS)
@@ -177,7 +177,7 @@ impl Put {
 
     fn file(&self, session: &Session, object: &ObjectAddress) -> Result<Value> {
         if self.demands.if_match.is_some() {
-            bail!("files have no conditions: lease the file, or hold it open");
+            usage!("files have no conditions: lease the file, or hold it open");
         }
         // The service wants the length first.
         let mut spooled = tempfile::tempfile()?;
@@ -218,7 +218,7 @@ impl Get {
             ObjectAddress::Queue(queue) => return self.message(session, queue),
             ObjectAddress::Blob { .. } | ObjectAddress::Entity { .. } => {}
             ObjectAddress::File { path, .. } if !path.is_empty() => {}
-            other => bail!("{other} cannot be read: expected {OBJECT_FORM}; `latchfs ls` lists"),
+            other => usage!("{other} cannot be read: expected {OBJECT_FORM}; `latchfs ls` lists"),
         }
         let asked = session.ask(StorageRequest::new(object.service(), "GET", path_of(object)));
         let mut got = match (asked, object) {

@@ -116,7 +116,23 @@ fn errors_of_usage_are_json_where_json_is_asked_for() {
         let error: serde_json::Value = serde_json::from_slice(&output.unwrap().stderr).unwrap();
         assert_eq!(error["error"]["kind"], "usage", "{error}");
     }
-    let refused = folder.run(&["hold", "--json", "docs:/a"]);
+    // What only the command or the server can see.
+    let _server = rest_only(&folder, &[]);
+    for arguments in [
+        &["gate", "add", "Put Blub"][..],
+        &["gate", "add", "Put Blob", "--header", "if-match"],
+        &["gate", "remove"],
+        &["fault", "add", "Put Blob"],
+        &["close-handle"],
+        &["put", "blob:", "--from", "/dev/null"],
+        &["why", "queue:"],
+    ] {
+        let output = folder.ask(&[arguments, &["--json"]].concat());
+        let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!(error["error"]["kind"], "usage", "{arguments:?}: {error}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+    let refused = folder.run(&["get", "--json", "blob:none/a", "--control", "none"]);
     let error: serde_json::Value = serde_json::from_slice(&refused.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "failed", "{error}");
 }
@@ -232,6 +248,28 @@ fn the_only_server_of_a_user_is_found_wherever_the_command_is_run() {
     let several = run("status");
     assert_eq!(several.status.code(), Some(2));
     assert!(error_text(&several).contains("several servers run"), "{}", error_text(&several));
+}
+
+#[test]
+fn elsewhere_a_command_names_the_server_that_it_acts_on_and_one_that_deletes_is_refused() {
+    let (folder, elsewhere, home) = (Folder::new(), Folder::new(), tempfile::tempdir().unwrap());
+    let runtime = home.path().to_str().unwrap();
+    let mut server = folder.start_with(&["serve", "--no-mount"], &[("XDG_RUNTIME_DIR", runtime)]);
+    let run = |arguments: &[&str]| {
+        let mut asked = latchfs(elsewhere.path());
+        asked.args(arguments).env("XDG_RUNTIME_DIR", runtime).output().unwrap()
+    };
+    let data = folder.join("data").to_str().unwrap().to_owned();
+    for deletes in [&["state", "reset"][..], &["state", "restore", "a"], &["rm", "-r", "blob:a"]] {
+        let refused = run(deletes);
+        assert_eq!(refused.status.code(), Some(2), "{deletes:?}");
+        let said = error_text(&refused);
+        assert!(said.contains("deletes data") && said.contains(&data), "{deletes:?}: {said}");
+    }
+    let stopped = run(&["stop"]);
+    assert!(stopped.status.success(), "{stopped:?}");
+    assert_eq!(error_text(&stopped).trim(), format!("latchfs: using the server of {data}"));
+    assert!(server.wait().success());
 }
 
 #[test]

@@ -513,6 +513,17 @@ def keyboard(page, server):
             assert over <= 0, (scheme, width, over)
 
 
+def unknown(page, _server):
+    """A list that was not fetched yet is not said to be empty."""
+    page.route("**/api/v1/leases*", lambda _held: None)
+    page.reload()
+    expect(page.locator("#section-handles .count")).to_have_text("none")
+    expect(page.locator("#section-leases .count")).to_have_text("\u2026")
+    # The request that is held goes on.
+    page.unroute("**/api/v1/leases*")
+    expect(page.locator("#section-leases .count")).to_have_text("none")
+
+
 def parts(page, _server):
     """The modules of the page, each by itself."""
     text = pathlib.Path(__file__).with_name("parts.js").read_text()

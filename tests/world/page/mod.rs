@@ -244,3 +244,10 @@ fn the_pictures_of_the_page_can_be_taken_anew() {
         assert!((10_000..PICTURE_MAX).contains(&size), "{name} has {size} bytes");
     }
 }
+
+#[test]
+fn a_list_that_the_page_has_not_fetched_yet_is_not_said_to_be_empty() {
+    if can_browse() {
+        play("unknown");
+    }
+}
