@@ -119,6 +119,11 @@ impl RequestControls {
         Ok(())
     }
 
+    /// True if the connection is closed without an answer.
+    pub fn drops(&self) -> bool {
+        self.dropped
+    }
+
     /// Has the connection closed without an answer.
     fn close(&mut self) -> Refusal {
         self.dropped = true;

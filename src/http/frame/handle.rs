@@ -128,7 +128,9 @@ pub async fn handle(
                 let object = (site.service.object)(&request);
                 let journal = account.journal().clone();
                 let answer = serve(&site, account, caller, request, body, &mut under_way).await;
-                if let Err(refusal) = &answer {
+                if let Err(refusal) = &answer
+                    && !under_way.fate.drops()
+                {
                     let operation = under_way.asked.operation.unwrap_or_default();
                     let UnderWay { owner: who, client_by, .. } = &under_way;
                     let (site, journal, client_by) = (&*site, &journal, *client_by);
