@@ -1,6 +1,6 @@
-//! The entries of the coverage page of the Blob service that cannot be read from code: the version
-//! that introduced an operation, and its differences to the service. The page itself is written by
-//! [`crate::http::frame::coverage`].
+//! The entries of the Blob service's table of operations that cannot be read from code: the version
+//! that introduced an operation, and its differences to the service. The section of the page is
+//! written by [`crate::http::frame::coverage`].
 
 use super::operations::{
     ABOVE_BLOBS, APPEND_BLOB_CREATE, BLOB_COPY_FROM_URL, BLOB_START_COPY_FROM_URL,
@@ -133,7 +133,8 @@ const fn prepare(_: &dyn HostedAccount) {}
 pub(crate) fn coverage() -> Coverage {
     Coverage {
         service: &SERVICE_TABLE,
-        title: "The Blob service",
+        page: "docs/blob.md",
+        title: "Operations of the Blob service",
         rows: rows(),
         paths,
         prepare,

@@ -1,6 +1,6 @@
-//! The entries of the coverage page of the File service that cannot be read from code: the version
-//! that introduced an operation, and its differences to the service. The page itself is written by
-//! [`crate::http::frame::coverage`].
+//! The entries of the File service's table of operations that cannot be read from code: the version
+//! that introduced an operation, and its differences to the service. The section of the page is
+//! written by [`crate::http::frame::coverage`].
 
 use std::sync::Arc;
 
@@ -112,7 +112,8 @@ fn prepare(account: &dyn HostedAccount) {
 pub(crate) fn coverage() -> Coverage {
     Coverage {
         service: &SERVICE_TABLE,
-        title: "The File service",
+        page: "docs/semantics.md",
+        title: "Operations of the File service",
         rows: &TABLE,
         paths,
         prepare,

@@ -22,7 +22,7 @@
 //!   handles      listing handles, and closing them by force
 //!   headers      property headers, read and written; rest_path: the path of a request
 //!   error        status and code of each refusal
-//!   coverage     the rows of docs/coverage.md that no code knows
+//!   coverage     what no code knows of the table of operations
 //! ```
 //!
 //! Each operation reads its headers, calls the engine once, and spells the answer.

@@ -1,5 +1,5 @@
-//! The sections of `docs/coverage.md`: which operations a service has, written from its table and
-//! a server's own answers, and compared with what is there.
+//! A section of the page on a service: which operations it has, written from its table and a
+//! server's own answers, and compared with what is there.
 //!
 //! A request comes from the service's table; that it is not implemented, from the server's answer
 //! to it. A bare request is often a bad one, so any other answer says only that there is code for
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::host::{Host, HostedAccount};
@@ -21,15 +21,19 @@ use crate::http::server::{RestOptions, RestServer};
 
 const ACCOUNT: &str = "devstoreaccount1";
 
-/// The page, from the root of the repository.
-const PAGE: &str = "docs/coverage.md";
-
-/// Held while a test renews its section, so that the tests of two services lose none.
-static RENEWAL: Mutex<()> = Mutex::new(());
+/// What the words of the table mean.
+const LEGEND: &str = "\
+*501* and *done* are what a server answered to one request: *done* is any answer but 501, and does
+not mean that every option works. *Since* is the service version that introduced the operation.
+latchfs accepts every `x-ms-version` up to five years ahead; a request signed by a header must have
+one. A test writes the table from the routes and a server's answers;
+`LATCHFS_BLESS=1 cargo test --lib coverage` renews it.";
 
 /// A service and its section of the page.
 pub struct Coverage {
     pub service: &'static Service,
+    /// The page, from the root of the repository.
+    pub page: &'static str,
     /// The heading of its section.
     pub title: &'static str,
     pub rows: &'static [RouteRow],
@@ -57,9 +61,8 @@ impl Coverage {
     /// `host` makes an account of that name in an empty folder.
     #[track_caller]
     pub fn check<H: Host + 'static>(&self, host: impl FnOnce(&Path, &str) -> Arc<H>) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.page);
         let section = self.write(host);
-        let _alone = RENEWAL.lock().unwrap_or_else(PoisonError::into_inner);
         let page = std::fs::read_to_string(&path).unwrap();
         let start = page.find(&format!("## {}\n", self.title)).expect("the section's heading");
         let end = page[start..].find("\n\n## ").map_or(page.len(), |length| start + length + 1);
@@ -70,7 +73,8 @@ impl Coverage {
         }
         assert!(
             page[start..end] == section,
-            "{PAGE} differs: renew it with LATCHFS_BLESS=1 cargo test --lib coverage"
+            "{} differs: renew it with LATCHFS_BLESS=1 cargo test --lib coverage",
+            self.page
         );
     }
 
@@ -78,7 +82,7 @@ impl Coverage {
         let entries = self.entries(host);
         let done = entries.iter().filter(|entry| entry.done).count();
         let mut page = format!(
-            "## {}\n\n{done} of {} operations are implemented.\n\n\
+            "## {}\n\n{done} of {} operations are implemented.\n\n{LEGEND}\n\n\
              | operation | request | status | since | different here |\n|---|---|---|---|---|\n",
             self.title,
             entries.len(),

@@ -19,7 +19,7 @@
 //!   facts               what the heads of request and answer say for the journal
 //!   refusal             how an error is sent
 //!   wording             the service's own message for each error code
-//!   coverage            the page docs/coverage.md, written by tests
+//!   coverage            the tables of operations in docs/, written by tests
 //! ```
 
 pub(crate) mod address;

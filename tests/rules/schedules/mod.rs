@@ -1,6 +1,6 @@
 //! Runs the engine's races through many schedules (shuttle), on real files.
 //!
-//! docs/contributing.md has the command.
+//! docs/architecture.md has the command.
 //! Each scenario is a handful of threads; shuttle turns from one to another at every lock and
 //! atomic of the engine, at random and by PCT, and notices deadlocks. What must hold is in
 //! [`world`]. `LATCHFS_TEST_SEED=n` replays a seed, `LATCHFS_FULL=1` runs ten times as many
