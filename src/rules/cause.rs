@@ -128,11 +128,10 @@ impl RefusalKind {
     /// The kind of a refusal that names no rule, by its status and its code.
     pub fn of_answer(status: u16, code: &str) -> Self {
         match status {
-            401 | 403 => Self::Denied,
-            404 | 410 => Self::NotFound,
             409 if code.ends_with("AlreadyExists") => Self::Exists,
-            409 => Self::Denied,
-            304 | 412 => Self::Condition,
+            401 | 403 | 409 => Self::Denied,
+            404 | 410 => Self::NotFound,
+            412 => Self::Condition,
             500.. => Self::Failed,
             _ => Self::Invalid,
         }

@@ -63,6 +63,10 @@ impl Code {
     }
 }
 
+/// An object of a service, as the command line names it, without the service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectName(pub String);
+
 /// The rule of a service that refused.
 #[derive(Clone, Debug)]
 pub enum Denied {
@@ -96,9 +100,8 @@ pub struct Refusal {
     /// The act of another client that refused the request; the refusal is noted in the log of
     /// events.
     pub conflict: Option<Conflict>,
-    /// The object that the refusal is about, where only the body of the request names it; as the
-    /// command line names it, without the service.
-    pub object: Option<Box<str>>,
+    /// The object that the refusal is about, where only the body of the request names it.
+    pub object: Option<Box<ObjectName>>,
 }
 
 impl Refusal {
@@ -135,8 +138,8 @@ impl Refusal {
 
     /// This refusal, about an object that only the body of the request names.
     #[must_use]
-    pub fn about(self, object: impl Into<Box<str>>) -> Self {
-        Self { object: Some(object.into()), ..self }
+    pub fn about(self, object: impl Into<String>) -> Self {
+        Self { object: Some(Box::new(ObjectName(object.into()))), ..self }
     }
 
     /// 400 with that code.

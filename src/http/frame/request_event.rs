@@ -180,7 +180,7 @@ impl Refusable<'_> {
         let by_answer = || RefusalKind::of_answer(spelled.status, code);
         let kind = refusal.conflict.map_or_else(by_answer, RefusalKind::from);
         let message = told_message(refusal, code).to_owned();
-        let object = refusal.object.as_ref().map_or(self.object, ToString::to_string);
+        let object = refusal.object.as_ref().map_or(self.object, |object| object.0.clone());
         self.journal.push(Event::refused(RefusedRequest {
             service,
             object,
