@@ -159,7 +159,7 @@ impl Filesystem for Driver {
         reply: ReplyEntry,
     ) {
         self.serve(|state| {
-            names::mknod(state, req.into(), (parent.0, text!(name, reply)), mode, reply)
+            names::mknod(state, req.into(), (parent.0, text!(name, reply)), mode, reply);
         });
     }
 
@@ -173,19 +173,19 @@ impl Filesystem for Driver {
         reply: ReplyEntry,
     ) {
         self.serve(|state| {
-            names::mkdir(state, req.into(), (parent.0, text!(name, reply)), mode, reply)
+            names::mkdir(state, req.into(), (parent.0, text!(name, reply)), mode, reply);
         });
     }
 
     fn unlink(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.serve(|state| {
-            names::remove(state, req.into(), (parent.0, text!(name, reply)), false, reply)
+            names::remove(state, req.into(), (parent.0, text!(name, reply)), false, reply);
         });
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.serve(|state| {
-            names::remove(state, req.into(), (parent.0, text!(name, reply)), true, reply)
+            names::remove(state, req.into(), (parent.0, text!(name, reply)), true, reply);
         });
     }
 
@@ -199,7 +199,7 @@ impl Filesystem for Driver {
     ) {
         let at = (parent.0, text!(link_name, reply));
         self.serve(|state| {
-            names::symlink(state, req.into(), at, text!(target.as_os_str(), reply), reply)
+            names::symlink(state, req.into(), at, text!(target.as_os_str(), reply), reply);
         });
     }
 
@@ -226,7 +226,7 @@ impl Filesystem for Driver {
         reply: ReplyEntry,
     ) {
         self.serve(|state| {
-            names::link(state, req.into(), ino.0, (newparent.0, text!(newname, reply)), reply)
+            names::link(state, req.into(), ino.0, (newparent.0, text!(newname, reply)), reply);
         });
     }
 
@@ -260,7 +260,7 @@ impl Filesystem for Driver {
         reply: ReplyData,
     ) {
         self.serve(|state| {
-            data::read(state, fh.0, (offset, size), lock_owner.map(|owner| owner.0), reply)
+            data::read(state, fh.0, (offset, size), lock_owner.map(|owner| owner.0), reply);
         });
     }
 
@@ -365,7 +365,7 @@ impl Filesystem for Driver {
         reply: ReplyEmpty,
     ) {
         self.serve(|state| {
-            attrs::set_xattr(state, ino.0, (text!(name, reply), value), flags, reply)
+            attrs::set_xattr(state, ino.0, (text!(name, reply), value), flags, reply);
         });
     }
 
@@ -471,7 +471,7 @@ impl Filesystem for Driver {
         reply: ReplyWrite,
     ) {
         self.serve(|state| {
-            data::copy(state, (fh_in.0, offset_in), (fh_out.0, offset_out), len, reply)
+            data::copy(state, (fh_in.0, offset_in), (fh_out.0, offset_out), len, reply);
         });
     }
 }
