@@ -143,13 +143,11 @@ async fn enter(
         return Ok(None);
     }
     let bytes = u32::try_from(longest).unwrap_or(u32::MAX);
-    match timeout(limits.thread_wait, room.acquire_many(bytes)).await {
-        Ok(entered) => Ok(Some(entered.map_err(Refusal::internal)?)),
-        Err(_) => {
-            let why = "the bodies of other requests fill the memory for bodies; nothing was done";
-            Err(Refusal::busy(why).closing())
-        }
-    }
+    let Ok(entered) = timeout(limits.thread_wait, room.acquire_many(bytes)).await else {
+        let why = "the bodies of other requests fill the memory for bodies; nothing was done";
+        return Err(Refusal::busy(why).closing());
+    };
+    Ok(Some(entered.map_err(Refusal::internal)?))
 }
 
 /// The bytes of a body, in one piece as they came or in a buffer.
