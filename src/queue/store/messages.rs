@@ -291,21 +291,18 @@ fn read_message(row: &Row<'_>) -> Result<Message, DbError> {
     let changed = Tick(row.get(4)?);
     let sent =
         |column| Ok::<_, DbError>(Some(row.get(column)?).filter(|text: &String| !text.is_empty()));
-    let holder = match row.get_ref(6)? {
-        ValueRef::Null => None,
-        _ => {
-            let place: String = row.get(9)?;
-            let (address, client) = place.split_once(SEPARATOR).unwrap_or((&place, ""));
-            let kept = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-            Some(Writer {
-                operation: row.get(6)?,
-                client: kept(client),
-                client_request: sent(7)?,
-                user_agent: sent(8)?,
-                address: kept(address),
-                when: changed.timestamp(),
-            })
-        }
+    let holder = if row.get_ref(6)? == ValueRef::Null { None } else {
+        let place: String = row.get(9)?;
+        let (address, client) = place.split_once(SEPARATOR).unwrap_or((&place, ""));
+        let kept = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Some(Writer {
+            operation: row.get(6)?,
+            client: kept(client),
+            client_request: sent(7)?,
+            user_agent: sent(8)?,
+            address: kept(address),
+            when: changed.timestamp(),
+        })
     };
     Ok(Message {
         id: MessageId::of_bytes(id),
