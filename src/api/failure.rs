@@ -189,7 +189,6 @@ impl ApiFailure {
         self
     }
 
-    /// A rule refused.
     pub fn refused(RefusalDetail { kind, message, holder }: RefusalDetail) -> Self {
         let status = match kind {
             RefusalKind::NotFound => StatusCode::NOT_FOUND,

@@ -164,7 +164,6 @@ impl Session {
         })
     }
 
-    /// Ends a lease.
     pub fn break_lease(&self, of: BreakLease) -> Result<LeaseBroken, ApiFailure> {
         let BreakLease { object, period } = of;
         match file_of(&object) {

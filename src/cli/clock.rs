@@ -91,7 +91,6 @@ struct RunClock {
 }
 
 impl ClockCommand {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let mut turn = TurnClock::default();
         let common = match &self.command {

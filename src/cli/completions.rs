@@ -17,7 +17,6 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints them.
     pub fn run(&self) -> Result<ExitCode> {
         let mut command = Cli::command();
         let name = command.get_name().to_owned();

@@ -30,7 +30,6 @@ pub struct ConnectionString {
 }
 
 impl ConnectionString {
-    /// Prints it.
     pub fn run(&self) -> Result<ExitCode> {
         let (control, account) = self.server.find_account(self.account.as_deref())?;
         let told = of_server(&control, account.as_deref())?;

@@ -89,7 +89,6 @@ impl DoctorCheck {
 }
 
 impl Doctor {
-    /// Checks.
     pub fn run(&self) -> Result<ExitCode> {
         let mut checks = Vec::new();
         if !self.no_mount {

@@ -51,7 +51,6 @@ pub struct EventsCommand {
 }
 
 impl EventsCommand {
-    /// Shows them.
     pub fn run(&self) -> Result<ExitCode> {
         match self.show_all() {
             // The reader has closed its end.
@@ -173,7 +172,6 @@ fn place(event: &EventRow, accounts: &AccountNames) -> String {
     }
 }
 
-/// Who acted.
 pub fn who(event: &EventRow) -> String {
     let (program, client) = (event.text("program"), event.text("client"));
     match (program.is_empty(), event.number("pid").unwrap_or_default()) {

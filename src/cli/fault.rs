@@ -132,7 +132,6 @@ struct RemoveFault {
 }
 
 impl FaultCommand {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             FaultSubcommand::Add(add) => add.run(),

@@ -154,7 +154,6 @@ struct RemoveGate {
 }
 
 impl GateCommand {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             GateSubcommand::Add(add) => add.run(),

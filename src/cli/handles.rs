@@ -37,7 +37,6 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Shows them.
     pub fn run(&self) -> Result<ExitCode> {
         let target = match &self.path {
             Some(path) => self.server.target(path)?,
@@ -126,7 +125,6 @@ pub struct CloseHandle {
 }
 
 impl CloseHandle {
-    /// Closes it.
     pub fn run(&self) -> Result<ExitCode> {
         if self.handle.is_none() && !self.all {
             usage!("name a handle, or --all");

@@ -45,7 +45,6 @@ pub struct Health {
 }
 
 impl Health {
-    /// Asks.
     pub fn run(&self) -> Result<ExitCode> {
         let Some(address) = self.address()? else {
             bail!("the server has no admin address: start it with --admin ADDR");

@@ -45,7 +45,6 @@ pub struct History {
 }
 
 impl History {
-    /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
         let api::History { changes } =
             self.server.ask(&GetHistory { object: self.object.clone() })?;

@@ -71,7 +71,6 @@ enum End {
 }
 
 impl HoldCommand {
-    /// Holds it.
     pub fn run(&self) -> Result<ExitCode> {
         let access = read_access(&self.access).map_err(Error::msg)?;
         let share_mode = read_share_mode(&self.share).map_err(Error::msg)?;

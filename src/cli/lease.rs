@@ -65,7 +65,6 @@ struct Break {
 }
 
 impl LeaseCommand {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             LeaseSubcommand::Show(show) => show.run(),

@@ -33,7 +33,6 @@ pub struct Undelete {
 }
 
 impl Undelete {
-    /// Takes it away.
     pub fn run(&self) -> Result<ExitCode> {
         let target = self.server.target(&self.path)?;
         let (share, path) = (target.share_name.clone(), target.path.clone());
@@ -77,7 +76,6 @@ pub struct WhyCommand {
 }
 
 impl WhyCommand {
-    /// Says it.
     pub fn run(&self) -> Result<ExitCode> {
         if let Some(object) = object(&self.path) {
             return history::why(&object, self.output, &self.server.of);

@@ -35,7 +35,6 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// As it travels.
     pub fn requests(&self) -> Result<Requests> {
         let header = |text: &String| {
             let Some((name, glob)) = text.split_once(':') else {

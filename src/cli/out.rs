@@ -214,7 +214,6 @@ impl Paint {
         self.styled(text, Style::new().cyan())
     }
 
-    /// All is well.
     pub fn good(self, text: &str) -> String {
         self.styled(text, Style::new().green())
     }

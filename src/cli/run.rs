@@ -43,7 +43,6 @@ pub struct RunCommand {
 }
 
 impl RunCommand {
-    /// Runs it.
     pub fn run(&self) -> Result<ExitCode> {
         let of = AccountOf { server: self.server.clone(), account: None };
         let server = Where { of, share_name: None };

@@ -75,7 +75,6 @@ struct Signing {
 }
 
 impl Sas {
-    /// Prints it.
     pub fn run(&self) -> Result<ExitCode> {
         if let Some(object) = self.path.as_deref().and_then(object) {
             return self.of_object(&object);

@@ -47,7 +47,6 @@ pub struct Unmount {
 }
 
 impl Unmount {
-    /// Unmounts.
     pub fn run(&self) -> Result<ExitCode> {
         let path = real_path(&self.path)?;
         let mount = mounts::all().into_iter().rev().find(|mount| mount.path == path);
@@ -88,7 +87,6 @@ pub struct StatusCommand {
 }
 
 impl StatusCommand {
-    /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
         let status = ask(&self.server.find()?, &GetStatus {})?;
         self.output.show(&status, || words(&status, Paint::of(&io::stdout())))?;

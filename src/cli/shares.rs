@@ -87,7 +87,6 @@ struct DeleteShare {
 }
 
 impl Shares {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             SharesSubcommand::List(list) => list.run(),

@@ -75,7 +75,6 @@ struct DeleteSnapshot {
 }
 
 impl Snapshot {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             SnapshotSubcommand::Create(create) => create.run(),

@@ -98,7 +98,6 @@ struct Reset {
 }
 
 impl StateCommand {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let common = match &self.command {
             StateSubcommand::Save(Save { common, .. })

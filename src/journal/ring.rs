@@ -8,11 +8,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use tokio::runtime::Builder;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use super::row::{Event, FileEvent, Row};
 use crate::clock::{TestClock, TimeSource};
@@ -190,18 +187,6 @@ impl Journal {
                 return;
             }
             grew.await;
-        }
-    }
-
-    /// As [`Journal::wait_past`], for a thread that may block, at most for `patience`.
-    pub fn wait(&self, seq: u64, patience: Duration) {
-        match Builder::new_current_thread().enable_time().build() {
-            Ok(runtime) => {
-                let waited = async { timeout(patience, self.wait_past(seq)).await };
-                // The next look tells whether anything came.
-                drop(runtime.block_on(waited));
-            }
-            Err(error) => log::error!("waiting for events: {error}"),
         }
     }
 

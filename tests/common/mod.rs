@@ -7,6 +7,7 @@ pub mod calls;
 pub mod ground;
 pub mod http;
 pub mod meeting;
+pub mod names;
 pub mod need;
 pub mod pages;
 pub mod ports;

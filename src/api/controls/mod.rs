@@ -52,7 +52,6 @@ impl Session {
         Ok(self.clock_state())
     }
 
-    /// Turns the clock.
     pub fn turn_clock(&self, turn: TurnClock) -> Result<ClockState, ApiFailure> {
         let clock = &self.controls().clock;
         let TurnClock { advance_ms, set, freeze, run } = turn;

@@ -7,7 +7,6 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
@@ -25,7 +24,7 @@ use crate::http::checksum::{
     self, STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_header, crc64_text,
     is_structured,
 };
-use crate::http::frame::receive::too_large;
+use crate::http::frame::receive::{discard, too_large};
 use crate::http::frame::refusal::Refusal;
 use crate::http::reply::Reply;
 use crate::http::unframed::Unframer;
@@ -33,7 +32,7 @@ use crate::http::unframed::Unframer;
 /// Longest document (XML) of a request.
 pub(super) const DOCUMENT_MAX: usize = 8 << 20;
 /// Bytes of a refused request that are read so that its connection stays usable.
-const DRAIN_MAX: u64 = 64 << 20;
+const DRAIN_MAX: usize = 64 << 20;
 /// Bytes of a body that are written together, between borders of this size.
 const WRITE_BYTES: u64 = 256 << 10;
 /// A piece that is shorter is written at once: a client that sends little at a time would keep
@@ -240,7 +239,7 @@ impl BlobCall<'_> {
         };
         let (sent, writer) = match begun.await {
             Ok(begun) => begun,
-            Err(refusal) => return Err(self.drain(body, refusal).await),
+            Err(refusal) => return Err(self.drain(body.rest, refusal).await),
         };
         // Until all of the body is read, a refusal ends the connection.
         let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
@@ -318,16 +317,8 @@ impl BlobCall<'_> {
 
     /// The next piece of a body. A client that sends nothing for too long is given up.
     async fn piece(&self, body: &mut Arriving) -> Result<Option<Bytes>, Refusal> {
-        self.piece_within(self.site.options.limits.body_wait, body).await
-    }
-
-    async fn piece_within(
-        &self,
-        wait: Duration,
-        body: &mut Arriving,
-    ) -> Result<Option<Bytes>, Refusal> {
         loop {
-            let frame = timeout(wait, body.frame()).await;
+            let frame = timeout(self.site.options.limits.body_wait, body.frame()).await;
             match frame {
                 Err(_) => {
                     let message = "The operation could not be completed within the permitted time. \
@@ -361,32 +352,22 @@ impl BlobCall<'_> {
             // The body of a request that goes on must stay where it is.
             Ok(result) => Ok(result),
             Err(refusal) => Err(match body.take() {
-                Some(body) => self.drain(body.into(), refusal).await,
+                Some(body) => self.drain(body, refusal).await,
                 None => refusal,
             }),
         }
     }
 
     /// As [`BlobCall::drained`], of a request that is refused.
-    async fn drain(&self, mut body: Arriving, refusal: Refusal) -> Refusal {
-        if refusal.close {
+    async fn drain(&self, body: Incoming, refusal: Refusal) -> Refusal {
+        if refusal.close || body.is_end_stream() {
             return refusal;
         }
         // A client that waits for a word before it sends the body gets the answer instead.
-        if self.headers.contains_key("expect") {
-            return refusal.closing();
-        }
-        let wait = self.site.options.limits.refused_wait;
-        let mut read = 0;
-        loop {
-            match self.piece_within(wait, &mut body).await {
-                Ok(None) => return refusal,
-                Ok(Some(bytes)) if read + bytes.len() as u64 <= DRAIN_MAX => {
-                    read += bytes.len() as u64;
-                }
-                Ok(Some(_)) | Err(_) => return refusal.closing(),
-            }
-        }
+        let expects = self.headers.contains_key("expect");
+        let limits = &self.site.options.limits;
+        let all_came = !expects && discard(body, DRAIN_MAX, limits).await;
+        if all_came { refusal } else { refusal.closing() }
     }
 
     pub(super) fn content_refusal(&self, error: ContentError) -> Refusal {

@@ -46,7 +46,7 @@ pub static SERVICE_TABLE: Service = Service {
     object,
     policy,
     anonymous,
-    answered: |_, answer| answer,
+    answered: None,
     properties: &[
         "Logging",
         "HourMetrics",

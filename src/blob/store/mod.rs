@@ -207,19 +207,8 @@ impl BlobStore {
         self.database.read(|conn| f(&BlobTx { conn, shared, token }))
     }
 
-    /// Runs `f` in a write transaction and waits for the commit. See [`Database::write`].
-    pub fn write<T, E, F>(&self, f: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
-    {
-        let shared = Arc::clone(&self.shared);
-        let written = self.database.write(move |conn| WriteTx::run(conn, &shared, f));
-        written.map(|(value, _)| value)
-    }
-
-    /// As [`BlobStore::write`], for a purpose.
+    /// Runs `f` in a write transaction for a purpose, and waits for the commit. See
+    /// [`Database::write`].
     pub fn write_for<T, E, F>(&self, purpose: Purpose, mut f: F) -> Result<T, E>
     where
         T: Send + 'static,

@@ -32,7 +32,6 @@ pub struct Blobs {
 }
 
 impl Blobs {
-    /// Tells the server.
     pub fn apply(&self, options: &mut ServerOptions) {
         let copy_delay = Duration::from_secs(self.copy_delay);
         options.listen.copy_delay = copy_delay;

@@ -67,7 +67,6 @@ pub struct Rm {
 }
 
 impl Mk {
-    /// Makes it.
     pub fn run(&self) -> Result<ExitCode> {
         on_object(&self.object, &self.server, |session, object| self.make(session, object))
     }
@@ -100,7 +99,6 @@ impl Mk {
 }
 
 impl Rm {
-    /// Deletes it.
     pub fn run(&self) -> Result<ExitCode> {
         let server = if self.recursive { self.server.for_deletion() } else { self.server.clone() };
         on_object(&self.object, &server, |session, object| self.remove(session, object))

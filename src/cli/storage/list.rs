@@ -85,7 +85,6 @@ impl ListingRow {
 }
 
 impl Ls {
-    /// Lists.
     pub fn run(&self) -> Result<ExitCode> {
         let Some(object) = &self.object else {
             let session = Session::open(&self.server)?;

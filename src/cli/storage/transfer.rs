@@ -86,7 +86,6 @@ pub struct Get {
 }
 
 impl Put {
-    /// Uploads it.
     pub fn run(&self) -> Result<ExitCode> {
         on_object(&self.object, &self.server, |session, object| self.send(session, object))
     }
@@ -208,7 +207,6 @@ impl Put {
 }
 
 impl Get {
-    /// Downloads it.
     pub fn run(&self) -> Result<ExitCode> {
         on_object(&self.object, &self.server, |session, object| self.fetch(session, object))
     }

@@ -38,7 +38,7 @@ pub static SERVICE_TABLE: Service = Service {
     object: |request| SERVICE_TABLE.named_path(&request.address),
     policy,
     anonymous: |_, _, _| false,
-    answered,
+    answered: Some(answered),
     properties: &["HourMetrics", "MinuteMetrics", "Cors", "ProtocolSettings"],
 };
 

@@ -45,7 +45,6 @@ pub struct Dropped;
 pub struct RequestControls {
     dropped: bool,
     answer: Option<FaultAction>,
-    met: bool,
 }
 
 /// A request as gates and faults see it, once it is carried out.
@@ -78,15 +77,15 @@ impl Visit {
 }
 
 impl RequestControls {
-    /// A request that was authorised, before anything is looked at. An error is its answer.
+    /// A request that was authorised, before anything is looked at: as gates after the commit see
+    /// it. An error is its answer.
     pub async fn arrive(
         &mut self,
         site: &Site,
         operation: &Operation,
         request: &mut Request,
         caller: &Caller,
-    ) -> Result<(), Refusal> {
-        self.met = true;
+    ) -> Result<Visit, Refusal> {
         let visit = Visit::new(site.service, request, caller);
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, &visit, &header);
@@ -96,7 +95,7 @@ impl RequestControls {
             Ok(false) => {}
             Err(EndedAtGate) => return Err(self.close()),
         }
-        let Some(fault) = controls.faults.meet(&seen) else { return Ok(()) };
+        let Some(fault) = controls.faults.meet(&seen) else { return Ok(visit) };
         let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
         controls.journal.push(Some(Arc::clone(&visit.visitor.account)), met);
         match fault.action {
@@ -116,7 +115,7 @@ impl RequestControls {
             FaultAction::DropBefore => return Err(self.close()),
             after => self.answer = Some(after),
         }
-        Ok(())
+        Ok(visit)
     }
 
     /// True if the connection is closed without an answer.
@@ -128,11 +127,6 @@ impl RequestControls {
     fn close(&mut self) -> Refusal {
         self.dropped = true;
         Refusal::busy("the connection is closed").closing()
-    }
-
-    /// The request as gates after the commit see it, if the request has met a gate or a fault.
-    pub fn leaves_later(&self, site: &Site, request: &Request, caller: &Caller) -> Option<Visit> {
-        self.met.then(|| Visit::new(site.service, request, caller))
     }
 
     /// A request that is done and not answered yet.

@@ -325,13 +325,14 @@ async fn serve(
     if let Some(why) = site.accounts.halted() {
         return Err(body.refuse(Refusal::busy(why)).await);
     }
+    let mut visit = None;
     if site.accounts.controls().are_set() {
-        if let Err(refusal) = fate.arrive(site, operation, &mut request, &context.caller).await {
-            return Err(body.refuse(refusal).await);
+        match fate.arrive(site, operation, &mut request, &context.caller).await {
+            Ok(arrived) => visit = Some(arrived),
+            Err(refusal) => return Err(body.refuse(refusal).await),
         }
         context.now = request.now;
     }
-    let visit = fate.leaves_later(site, &request, &context.caller);
     let answer = if let (None, OperationHandler::Read(run)) = (&operation.needs, &operation.run) {
         // The sender is unknown: the body is not received and the connection proves nothing.
         let (account, context, grant) = (&account, &context, &grant);
@@ -402,8 +403,10 @@ async fn unbroken(mut working: Working<'_>) -> Answer {
 }
 
 /// The answer of an operation, with what the service and the grant of the request add to it.
-fn completed(call: &Call<'_>, operation: &Operation, answer: Answer) -> Answer {
-    let mut answer = (call.site.service.answered)(call, answer);
+fn completed(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
+    if let Some(answered) = call.site.service.answered {
+        answer = answered(call, answer);
+    }
     // A SAS may say how content is to be presented.
     if let (true, Ok(reply)) = (operation.overridable, &mut answer) {
         override_headers(reply, &call.grant.overrides);

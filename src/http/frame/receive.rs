@@ -75,18 +75,23 @@ impl Unread<'_> {
             return false;
         }
         self.place.refuse();
-        let mut body = Limited::new(self.body, self.limits.body_bytes);
-        let drain = async {
-            loop {
-                match timeout(self.limits.refused_wait, body.frame()).await {
-                    Ok(None) => return true,
-                    Ok(Some(Ok(_))) => {}
-                    Ok(Some(Err(_))) | Err(_) => return false,
-                }
-            }
-        };
-        timeout(self.limits.body_wait, drain).await.unwrap_or(false)
+        discard(self.body, self.limits.body_bytes, self.limits).await
     }
+}
+
+/// Reads a body of at most `most` bytes without keeping it. True if all of it came, in time.
+pub async fn discard(body: Incoming, most: usize, limits: &Limits) -> bool {
+    let mut body = Limited::new(body, most);
+    let drain = async {
+        loop {
+            match timeout(limits.refused_wait, body.frame()).await {
+                Ok(None) => return true,
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(_))) | Err(_) => return false,
+            }
+        }
+    };
+    timeout(limits.body_wait, drain).await.unwrap_or(false)
 }
 
 /// The refusal of a body that is longer than `most` bytes.

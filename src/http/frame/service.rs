@@ -54,8 +54,8 @@ pub struct Service {
     pub policy: fn(&dyn HostedAccount, container: &str, id: &str) -> Option<StoredPolicy>,
     /// Whether a request without credentials is served all the same.
     pub anonymous: fn(&dyn HostedAccount, &Request, &Operation) -> bool,
-    /// What the service changes in the answer of an operation.
-    pub answered: fn(&Call<'_>, Answer) -> Answer,
+    /// Changes the answer of an operation, in a service that has something to change.
+    pub answered: Option<fn(&Call<'_>, Answer) -> Answer>,
     /// The parts of the service properties, in the order they are shown.
     pub properties: &'static [&'static str],
 }

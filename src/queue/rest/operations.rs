@@ -33,7 +33,7 @@ pub static SERVICE_TABLE: Service = Service {
     object,
     policy,
     anonymous: |_, _, _| false,
-    answered: |_, answer| answer,
+    answered: None,
     properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
 };
 

@@ -13,6 +13,7 @@ use latchfs::rules::Timestamp;
 use latchfs::rules::lease::{FileLease, LeaseId};
 
 use super::*;
+use crate::common::names::ShareNames as _;
 
 fn delete(engine: &FileService) -> String {
     let deleted = engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None).unwrap();

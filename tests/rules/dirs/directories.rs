@@ -4,6 +4,7 @@ use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{Metadata, PropertyChanges, TimeChange};
 use latchfs::rules::Timestamp;
 
+use crate::common::names::ShareNames as _;
 use crate::dirs::fixture::{Fixture, caller, denial, path};
 
 #[test]

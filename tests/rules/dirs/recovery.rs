@@ -3,11 +3,12 @@
 use std::fs;
 use std::thread;
 
-use latchfs::file::service::Metadata;
+use latchfs::file::service::{Metadata, MoveHow, NameRules};
 use rustix::mount::UnmountFlags;
 
 use super::fixture::{Fixture, asking, lease_id, caller, path};
 use crate::common::need;
+use crate::common::names::ShareNames as _;
 
 /// Long enough for a sidecar on most file systems.
 fn long_metadata() -> Metadata {
@@ -104,7 +105,8 @@ fn a_promised_deletion_is_carried_out_though_a_directory_above_moves_meanwhile()
             let who = caller("mount");
             let it = &it;
             scope.spawn(move || {
-                it.share().rename_posix(&who, &path(from), &path(to), false).unwrap();
+                let how = (MoveHow::NoReplace, NameRules::Posix);
+                it.share().move_to(&who, (&path(from), &path(to)), how).unwrap();
             });
             scope.spawn(move || it.share().close(&keeper).unwrap());
         });

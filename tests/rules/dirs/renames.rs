@@ -2,11 +2,13 @@
 
 use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{
-    Metadata, PropertyChanges, Renamed, RestRename, Result, TimeChange, WhichHandles,
+    Metadata, MoveHow, NameRules, PropertyChanges, Renamed, RestRename, Result, TimeChange,
+    WhichHandles,
 };
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::LeaseDenial;
 
+use crate::common::names::ShareNames as _;
 use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
 
 const PLAIN: RestRename<'static> = RestRename {
@@ -267,7 +269,7 @@ fn a_handle_whose_name_was_taken_away_does_not_reach_the_next_file_of_that_name(
     it.file("f", b"first");
     let (share, who) = (it.share(), caller("mount"));
     let handle = it.open("f", "rd", "rwd");
-    share.remove_posix(&who, &path("f"), false).unwrap();
+    share.remove(&who, &path("f"), (false, NameRules::Posix)).unwrap();
     it.file("f", b"second");
     assert_eq!(denial(share.read(&handle, 0, 10)), Denial::NotFound);
     assert_eq!(denial(share.link_handle(&handle, &path("g"), false)), Denial::NotFound);
@@ -287,8 +289,11 @@ fn a_promised_deletion_follows_a_directory_that_moves_under_its_opens_also_beyon
     }
     let who = caller("mount");
     let keepers = ["one/f", "two/f"].map(|name| it.pending(name));
-    it.share().rename_posix(&who, &path("one"), &path("moved"), true).unwrap();
-    it.share().exchange_posix(&who, &path("moved"), &path("two")).unwrap();
+    for (from, to, how) in [("one", "moved", MoveHow::Replace), ("moved", "two", MoveHow::Exchange)]
+    {
+        let ends = (&path(from), &path(to));
+        it.share().move_to(&who, ends, (how, NameRules::Posix)).unwrap();
+    }
     it.share().close(&keepers[1]).unwrap();
     assert!(it.exists("two/f") && !it.exists("moved/f"));
     it.restart();
@@ -336,12 +341,13 @@ fn renames_into_dir(it: &Fixture) -> [(&'static str, Result<()>); 6] {
         share.rename_handle(&handle, &one, false).unwrap();
     }
     share.close(&handle).unwrap();
+    let posix = (MoveHow::NoReplace, NameRules::Posix);
     let and_back =
         |renamed: Result<()>| renamed.map(|()| share.rename(&mount, &new, &one, false).unwrap());
     [
         ("handle", by_handle),
         ("mount", and_back(share.rename(&mount, &one, &new, false))),
-        ("posix", and_back(share.rename_posix(&mount, &one, &new, false))),
+        ("posix", and_back(share.move_to(&mount, (&one, &new), posix))),
         ("rest", and_back(rename(it, "dir/one", "dir/new", PLAIN).map(drop))),
         ("exchange", share.exchange(&mount, &one, &two)),
         ("into", {

@@ -7,6 +7,7 @@ use latchfs::file::service::{
     CopyOptions, Metadata, PAGE_MAX, PageOptions, PropertyChanges, RestRename, WhichHandles,
 };
 
+use crate::common::names::ShareNames as _;
 use crate::dirs::fixture::{Fixture, asking, caller, copy_file, path};
 
 const ROUNDS: u32 = 300;

@@ -9,6 +9,7 @@ use latchfs::file::service::{
 };
 use latchfs::rules::Timestamp;
 
+use crate::common::names::ShareNames as _;
 use crate::files::fixture::{Fixture, START, code, path};
 
 const OLD: Timestamp = Timestamp(1_000_000_000_000_000_000);

@@ -22,6 +22,7 @@ use latchfs::rules::{Context, FileId, HandleId};
 use super::random::{Random, seeds, steps};
 use super::rules::{D, exclude};
 use crate::common::asking::{caller, entries, open_share, path};
+use crate::common::names::ShareNames as _;
 
 const THREADS: u64 = 4;
 /// For each thread, unless time is up before.

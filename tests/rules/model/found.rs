@@ -12,6 +12,7 @@ use latchfs::file::service::{Case, FileError, Handle, Share};
 use latchfs::journal::AccountJournal;
 
 use crate::common::asking::{caller, open_share, path};
+use crate::common::names::ShareNames as _;
 
 struct Fresh {
     share: Share,

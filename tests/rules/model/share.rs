@@ -14,6 +14,7 @@ use super::random::{History, Random, seeds, steps};
 use super::rules::{Answer, Asked, D, W, agree};
 use super::tree::Tree;
 use crate::common::asking::{caller, entries, open_share, path};
+use crate::common::names::ShareNames as _;
 
 const SEEDS: u64 = 4;
 const STEPS: usize = 24_000;

@@ -11,6 +11,7 @@ use latchfs::rules::{Client, Context, Owner};
 
 use super::matrices::violates;
 use super::player::{FreshShare, Op, Player, status};
+use crate::common::names::ShareNames as _;
 
 const SUCCESS: &str = "STATUS_SUCCESS";
 const VIOLATION: &str = "STATUS_SHARING_VIOLATION";

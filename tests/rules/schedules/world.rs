@@ -17,6 +17,7 @@ use latchfs::journal::AccountJournal;
 use latchfs::rules::{FileId, HandleId};
 
 use crate::common::asking::{caller, entries, open_share, path};
+use crate::common::names::ShareNames as _;
 
 const NOTING: &str = "nobody panics while it notes something";
 

@@ -16,6 +16,7 @@ mod tags;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -24,11 +25,25 @@ use super::extents::PackedRow;
 use super::types::ContentId;
 use super::{
     BlobStore, BlobTx, BodyRole, ContainerId, Content, ContentPlan, ContentReader, StateId,
-    StateKey, StateRow,
+    StateKey, StateRow, WriteTx,
 };
 use crate::db::{DbError, SyncMode, Tuning};
 
 pub(super) const CURRENT: StateKey = StateKey::Current;
+
+impl BlobStore {
+    /// Runs `f` in a write transaction and waits for the commit. See [`Database::write`].
+    pub fn write<T, E, F>(&self, f: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let shared = Arc::clone(&self.shared);
+        let written = self.database.write(move |conn| WriteTx::run(conn, &shared, f));
+        written.map(|(value, _)| value)
+    }
+}
 
 /// Checkpoints only when a test asks for one.
 pub(super) fn quiet() -> Tuning {

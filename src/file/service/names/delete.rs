@@ -83,35 +83,9 @@ impl Share {
         self.wake(wake);
         if changed {
             let what = if delete { Happening::MarkedForDeletion } else { Happening::Unmarked };
-            self.note(&path, who, what);
+            self.note(None, &path, who, what);
         }
         Ok(())
-    }
-
-    /// Deletes a file by name, as `unlink(2)` on the mount does: a momentary open with D that
-    /// shares everything, marks the name, and closes (docs/semantics.md, "Delete pending").
-    pub fn unlink(&self, cx: &Context, path: &SharePath) -> Result<Unlinked> {
-        self.delete_noted(cx, path, (false, NameRules::Nt))
-    }
-
-    /// Deletes an empty directory by name, in the same way.
-    pub fn rmdir(&self, cx: &Context, path: &SharePath) -> Result<Unlinked> {
-        self.delete_noted(cx, path, (true, NameRules::Nt))
-    }
-
-    /// Removes a name at once, as POSIX does (`--unlink=posix`): opens of the file keep working
-    /// without a name. They must share D as in the other mode.
-    pub fn remove_posix(&self, cx: &Context, path: &SharePath, directory: bool) -> Result<()> {
-        self.delete_noted(cx, path, (directory, NameRules::Posix)).map(drop)
-    }
-
-    fn delete_noted(
-        &self,
-        cx: &Context,
-        path: &SharePath,
-        how: (bool, NameRules),
-    ) -> Result<Unlinked> {
-        self.mount_remove(Attempt::Last, cx, path, how).expect("the last attempt has an answer")
     }
 
     /// Deletes a name. `None`, and nothing is done, if it would be marked, may be asked again, and
@@ -134,6 +108,7 @@ impl Share {
         };
         if let Ok(Some(unlinked)) = &answer {
             self.note(
+                None,
                 path,
                 cx.owner(),
                 match unlinked {
@@ -190,7 +165,7 @@ impl Share {
         };
         let Some(wake) = undone else { return Ok(false) };
         self.wake(wake);
-        self.note(path, cx.owner(), Happening::Unmarked);
+        self.note(None, path, cx.owner(), Happening::Unmarked);
         Ok(true)
     }
 
@@ -228,6 +203,10 @@ mod tests {
     use crate::journal::AccountJournal;
     use crate::rules::lease::FileLease;
     use crate::rules::{Client, LeaseId};
+
+    fn unlink(share: &Share, cx: &Context, path: &SharePath) -> Result<Unlinked> {
+        share.mount_remove(Attempt::Last, cx, path, (false, NameRules::Nt)).unwrap()
+    }
 
     /// A share with one file, `f`, whose lease was broken.
     fn leased(folder: &tempfile::TempDir) -> (Share, Context, SharePath) {
@@ -302,7 +281,7 @@ mod tests {
         let attributes = Some(Attributes::READ_ONLY);
         let mut record = Record { attributes, ..Record::default() };
         change(&share, &fd, opened.stat.id, &mut record);
-        share.unlink(&cx, &path)
+        unlink(&share, &cx, &path)
     }
 
     #[test]
@@ -325,9 +304,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (share, cx, path) = leased(&folder);
         share.link(&cx, &path, &SharePath::new("g").unwrap()).unwrap();
-        assert_eq!(share.unlink(&cx, &path).unwrap(), Unlinked::Removed);
+        assert_eq!(unlink(&share, &cx, &path).unwrap(), Unlinked::Removed);
         assert_eq!((share.files_in_use(), leases(&share)), (1, 1));
-        assert_eq!(share.unlink(&cx, &SharePath::new("g").unwrap()).unwrap(), Unlinked::Removed);
+        assert_eq!(unlink(&share, &cx, &SharePath::new("g").unwrap()).unwrap(), Unlinked::Removed);
         assert_eq!((share.files_in_use(), leases(&share)), (0, 0));
     }
 }

@@ -7,12 +7,10 @@
 //! two files too: no open is added between the check of the directories and the exchange.
 
 use super::super::error::Result;
-use super::super::mounted::{MoveHow, NameRules};
-use super::super::share::{Attempt, Seen, Share, TryResult};
+use super::super::share::{Seen, Share, TryResult};
 use super::rename::{check_momentary, is_directory};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{FoundFile, RenameHow};
-use crate::rules::Context;
 
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,27 +21,6 @@ pub(in crate::file::service) enum Below {
 }
 
 impl Share {
-    /// Lets two names change places.
-    pub fn exchange(&self, cx: &Context, one: &SharePath, other: &SharePath) -> Result<()> {
-        self.exchange_noted(cx, (one, other), NameRules::Nt)
-    }
-
-    /// Exchanges two names as POSIX does: opens below a directory move with it.
-    pub fn exchange_posix(&self, cx: &Context, one: &SharePath, other: &SharePath) -> Result<()> {
-        self.exchange_noted(cx, (one, other), NameRules::Posix)
-    }
-
-    fn exchange_noted(
-        &self,
-        cx: &Context,
-        ends: (&SharePath, &SharePath),
-        rules: NameRules,
-    ) -> Result<()> {
-        let how = (MoveHow::Exchange, rules);
-        let exchanged = self.mount_rename(Attempt::Last, cx, ends, how, &|| ());
-        exchanged.expect("the last attempt has an answer")
-    }
-
     /// Finds the two and exchanges them. `moved` is called before the name lock is released.
     pub(in crate::file::service) fn exchange_found(
         &self,

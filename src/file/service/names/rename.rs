@@ -6,17 +6,16 @@
 //! below it changes.
 
 use super::super::error::{FileError, Result};
-use super::super::mounted::{MoveHow, NameRules};
 use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
-use super::super::share::{Attempt, ChangeNotice, Missed, Seen, Share, TryResult};
+use super::super::share::{ChangeNotice, Missed, Seen, Share, TryResult};
 use crate::disk::StoreError;
 use crate::file::rules::name::same_name;
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::{Access, Denial, Holder, ShareMode, SharePath};
 use crate::file::service::requests::rename::{Renamed, RestMove, RestRename};
 use crate::file::store::share::{Case, FileKind, FoundFile, RenameHow};
-use crate::rules::{Context, HandleId, Timestamp};
+use crate::rules::{HandleId, Timestamp};
 
 /// The rules by which a name is moved.
 #[derive(Clone, Copy)]
@@ -57,41 +56,6 @@ impl Share {
         self.tell(ChangeNotice::Name(&path));
         self.tell(ChangeNotice::Name(to));
         Ok(())
-    }
-
-    /// Renames by name, as `rename(2)` on the mount does: a momentary open of the source with D
-    /// that shares everything.
-    pub fn rename(
-        &self,
-        cx: &Context,
-        from: &SharePath,
-        to: &SharePath,
-        replace: bool,
-    ) -> Result<()> {
-        self.rename_noted(cx, (from, to), (replace, NameRules::Nt))
-    }
-
-    /// Renames by name as POSIX does: opens of the target keep working without a name, opens below
-    /// a directory move with it.
-    pub fn rename_posix(
-        &self,
-        cx: &Context,
-        from: &SharePath,
-        to: &SharePath,
-        replace: bool,
-    ) -> Result<()> {
-        self.rename_noted(cx, (from, to), (replace, NameRules::Posix))
-    }
-
-    fn rename_noted(
-        &self,
-        cx: &Context,
-        ends: (&SharePath, &SharePath),
-        (replace, rules): (bool, NameRules),
-    ) -> Result<()> {
-        let how = if replace { MoveHow::Replace } else { MoveHow::NoReplace };
-        let renamed = self.mount_rename(Attempt::Last, cx, ends, (how, rules), &|| ());
-        renamed.expect("the last attempt has an answer")
     }
 
     /// Finds the source and moves it; repeated while names change. `moved` is called before the

@@ -167,7 +167,7 @@ impl Share {
     ) {
         if self.notes_all() {
             let (access, share) = (request.rights.access(), request.share);
-            self.note_of(file, path, cx.owner(), Happening::Granted { handle, access, share });
+            self.note(Some(file), path, cx.owner(), Happening::Granted { handle, access, share });
         }
     }
 
@@ -392,10 +392,10 @@ impl Share {
         let closed = closed?;
         let owner = &closed.open.owner;
         if closed.marked {
-            self.note(&closed.path, owner, Happening::MarkedForDeletion);
+            self.note(None, &closed.path, owner, Happening::MarkedForDeletion);
         }
         if closed.remove {
-            self.note(&closed.path, owner, Happening::Removed);
+            self.note(None, &closed.path, owner, Happening::Removed);
         }
         Ok(closed)
     }
@@ -422,7 +422,7 @@ impl Share {
         // Whatever the disk says to the rest of it: the open is over.
         if forced || self.notes_all() {
             let who = by.unwrap_or(&closed.open.owner);
-            self.note_of(file, &closed.path, who, Happening::Closed { handle: id, forced });
+            self.note(Some(file), &closed.path, who, Happening::Closed { handle: id, forced });
         }
         self.carry_out_end(file, latched, &closed, directory)?;
         Ok(closed)
@@ -440,7 +440,7 @@ impl Share {
             latched.state.set_share(handle.slot, handle.id, share)?;
             if self.notes_all() {
                 let what = Happening::Shared { handle: handle.id, share };
-                self.note_of(handle.file(), path, cx.owner(), what);
+                self.note(Some(handle.file()), path, cx.owner(), what);
             }
             Ok(Wake::changed(latched))
         })?;

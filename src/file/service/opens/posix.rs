@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::file::rules::create::OpenRequest;
-    use crate::file::service::{ShareOptions, Unlinked};
+    use crate::file::service::{Attempt, MoveHow, NameRules, ShareOptions, Unlinked};
     use crate::journal::AccountJournal;
     use crate::rules::{Client, Owner};
 
@@ -344,11 +344,14 @@ mod tests {
 
         share.symlink(&cx, &path("old"), "nowhere", creation).unwrap();
         share.symlink(&cx, &path("new"), "elsewhere", creation).unwrap();
-        share.rename(&cx, &path("new"), &path("old"), true).unwrap();
+        let (ends, how) = ((&path("new"), &path("old")), (MoveHow::Replace, NameRules::Nt));
+        share.mount_rename(Attempt::Last, &cx, ends, how, &|| ()).unwrap().unwrap();
         assert_eq!(share.read_link(&path("old")).unwrap(), "elsewhere");
         share.mknod(&cx, &path("socket"), FileType::Socket, creation).unwrap();
         for name in ["old", "socket"] {
-            assert_eq!(share.unlink(&cx, &path(name)).unwrap(), Unlinked::Removed);
+            let how = (false, NameRules::Nt);
+            let removed = share.mount_remove(Attempt::Last, &cx, &path(name), how);
+            assert_eq!(removed.unwrap().unwrap(), Unlinked::Removed);
         }
         assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
     }

@@ -162,7 +162,7 @@ impl Share {
         });
         self.visited("Delete Directory", asking, path, visited)?;
         self.tell_done(operation, path);
-        self.note(path, cx.owner(), Happening::Removed);
+        self.note(None, path, cx.owner(), Happening::Removed);
         Ok(())
     }
 

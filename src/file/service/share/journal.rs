@@ -26,23 +26,14 @@ impl Share {
         self.journal.rows.journal().records_all()
     }
 
-    /// Notes an event that is always kept.
-    pub(in crate::file::service) fn note(&self, path: &SharePath, who: &Owner, what: Happening) {
-        self.push_event(None, path, who, what);
-    }
-
-    /// Notes an event of an open of a file, whose lock the caller holds.
-    pub(in crate::file::service) fn note_of(
+    /// Notes an event. That of an open has the identity of the file, whose lock the caller holds.
+    pub(in crate::file::service) fn note(
         &self,
-        file: FileId,
+        file: Option<FileId>,
         path: &SharePath,
         who: &Owner,
         what: Happening,
     ) {
-        self.push_event(Some(file), path, who, what);
-    }
-
-    fn push_event(&self, file: Option<FileId>, path: &SharePath, who: &Owner, what: Happening) {
         self.journal.rows.push(Event::File(FileEvent {
             share: Arc::clone(self.name()),
             path: path.to_string(),
@@ -62,7 +53,7 @@ impl Share {
     ) -> Result<T> {
         if let Err(FileError::Denied(denial)) = &answer {
             let cause = Box::new(denial.cause((self.options.spelled)(denial)));
-            self.note(path, who, Happening::Refused { operation, cause });
+            self.note(None, path, who, Happening::Refused { operation, cause });
         }
         answer
     }

@@ -91,7 +91,6 @@ impl Drop for ReleaseWatch<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
     Repeatable,
-    /// The answer stands.
     Last,
 }
 

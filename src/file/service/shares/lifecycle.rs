@@ -316,7 +316,7 @@ impl FileService {
             what: format!("deleting {}", share.name()),
             source,
         })??;
-        share.note(&SharePath::default(), who, Happening::Removed);
+        share.note(None, &SharePath::default(), who, Happening::Removed);
         Ok(deleted)
     }
 

@@ -43,7 +43,7 @@ impl Share {
             Ok(())
         };
         self.momentarily("Delete File", FileOperation::DeleteFile, asking, target, None, step)?;
-        self.note(path, asking.cx.owner(), Happening::Removed);
+        self.note(None, path, asking.cx.owner(), Happening::Removed);
         Ok(())
     }
 
