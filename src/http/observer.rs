@@ -10,9 +10,7 @@ use hyper::{Method, Response};
 use log::Level;
 
 use super::server::RestOptions;
-
-/// Stands for the operation of a request that was refused before it was known.
-pub const UNKNOWN: &str = "Unknown";
+use crate::journal::row::UNKNOWN;
 
 /// A receiver of every answer, called on the thread that gives it: it must not wait.
 pub trait Observer: Send + Sync {

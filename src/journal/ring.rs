@@ -26,6 +26,10 @@ pub const PASSING_MAX: usize = 16_384;
 /// How many of the other rows are kept.
 pub const LASTING_MAX: usize = 32_768;
 
+/// How much memory the lists of passing rows take at most, in bytes: a list of 256 objects takes as
+/// much as a hundred requests.
+pub const LISTS_BYTES: usize = 16 << 20;
+
 /// The most rows that a follower is given at a time.
 pub const PAGE_MAX: usize = 1_024;
 
@@ -54,7 +58,7 @@ pub struct Page {
 /// The journal of a server.
 pub struct Journal {
     clock: Arc<dyn TimeSource>,
-    /// Requests, gates, faults, grants and ordinary closes are wanted. Read on every open.
+    /// Requests, gates, faults, grants and ordinary closes are recorded. Read on every open.
     records_all: AtomicBool,
     /// Grants and ordinary closes are listed with the refusals.
     lists_all: AtomicBool,
@@ -74,6 +78,8 @@ struct Kept {
     newest: u64,
     passing: VecDeque<Row>,
     lasting: VecDeque<Row>,
+    /// How much the lists of the passing rows take.
+    lists: usize,
     /// How many lasting events were dropped, and the number of the last of them.
     dropped: u64,
     dropped_to: u64,
@@ -99,9 +105,17 @@ impl Journal {
         let max = max.map(|max| max.max(1));
         Self {
             clock,
-            records_all: AtomicBool::new(false),
+            records_all: AtomicBool::new(true),
             lists_all: AtomicBool::new(false),
-            kept: Mutex::new(Kept { newest: 0, passing, lasting, dropped: 0, dropped_to: 0, max }),
+            kept: Mutex::new(Kept {
+                newest: 0,
+                passing,
+                lasting,
+                lists: 0,
+                dropped: 0,
+                dropped_to: 0,
+                max,
+            }),
             grew: Notify::new(),
             effects: Arc::default(),
             threads: Mutex::default(),
@@ -109,10 +123,10 @@ impl Journal {
         }
     }
 
-    /// From now on requests, gates, faults, grants and ordinary closes are recorded too. Before
-    /// that they cost one load of a flag.
-    pub fn record_all(&self) {
-        self.records_all.store(true, Ordering::Relaxed);
+    /// From now on requests, gates, faults, grants and ordinary closes are not recorded: they cost
+    /// one load of a flag. For measurements.
+    pub fn turn_off(&self) {
+        self.records_all.store(false, Ordering::Relaxed);
     }
 
     pub fn records_all(&self) -> bool {
@@ -122,7 +136,6 @@ impl Journal {
     /// Lists grants and ordinary closes with the refusals, in `latchfs events` and the event file.
     pub fn list_all(&self) {
         self.lists_all.store(true, Ordering::Relaxed);
-        self.record_all();
     }
 
     pub fn lists_all(&self) -> bool {
@@ -209,20 +222,34 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Kept {
-    /// Adds a row, and returns the one that it displaces. `row` has no number yet.
-    fn push(&mut self, mut row: Row) -> Option<Row> {
+    /// Adds a row, and returns those that it displaces. `row` has no number yet.
+    fn push(&mut self, mut row: Row) -> Vec<Row> {
         self.newest += u64::from(!row.event.is_change());
         row.seq = self.newest;
-        let is_lasting = row.event.is_lasting();
-        let rows = if is_lasting { &mut self.lasting } else { &mut self.passing };
-        let oldest =
-            if rows.len() < self.max[usize::from(is_lasting)] { None } else { rows.pop_front() };
-        rows.push_back(row);
-        if let Some(row) = oldest.as_ref().filter(|row| is_lasting && !row.event.is_change()) {
+        if row.event.is_lasting() { self.push_lasting(row) } else { self.push_passing(row) }
+    }
+
+    fn push_lasting(&mut self, row: Row) -> Vec<Row> {
+        let is_full = self.lasting.len() >= self.max[1];
+        let oldest = if is_full { self.lasting.pop_front() } else { None };
+        self.lasting.push_back(row);
+        if let Some(row) = oldest.as_ref().filter(|row| !row.event.is_change()) {
             self.dropped += 1;
             self.dropped_to = row.seq;
         }
-        oldest
+        Vec::from_iter(oldest)
+    }
+
+    fn push_passing(&mut self, row: Row) -> Vec<Row> {
+        let mut displaced = Vec::new();
+        self.lists += row.event.lists_bytes();
+        while self.passing.len() >= self.max[0] || self.lists > LISTS_BYTES {
+            let Some(oldest) = self.passing.pop_front() else { break };
+            self.lists -= oldest.event.lists_bytes();
+            displaced.push(oldest);
+        }
+        self.passing.push_back(row);
+        displaced
     }
 
     fn after(&self, seq: u64, most: usize, reads: Reads) -> Page {
@@ -297,9 +324,12 @@ impl AccountJournal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::{Happening, RefusedRequest, ServerChange};
+    use super::super::row::{AnsweredRequest, Happening, RefusedRequest, ServerChange};
     use super::*;
+    use crate::rules::address::ObjectAddress;
     use crate::rules::conflict::Conflict;
+    use crate::rules::given::{Given, LISTED_MAX};
+    use crate::rules::who::Who;
     use crate::rules::{Cause, Client, HandleId, Owner, RefusalKind, Rule, Spelled};
 
     fn who() -> Owner {
@@ -321,9 +351,7 @@ mod tests {
     }
 
     fn journal(max: [usize; 2]) -> Journal {
-        let journal = Journal::keeping(Arc::<TestClock>::default(), max);
-        journal.record_all();
-        journal
+        Journal::keeping(Arc::<TestClock>::default(), max)
     }
 
     fn change(journal: &Journal) {
@@ -337,14 +365,13 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_nobody_follows_records_no_requests_and_no_grants() {
+    fn a_journal_that_is_off_records_no_requests_and_no_grants() {
         let journal = Journal::default();
-        journal.push(None, closed());
-        assert_eq!(journal.newest(), 0);
-        journal.push(None, file(Happening::Removed));
-        journal.list_all();
-        journal.push(None, closed());
-        assert_eq!(journal.newest(), 2);
+        assert_eq!(journal.push(None, closed()), 1);
+        journal.turn_off();
+        assert_eq!(journal.push(None, closed()), 0);
+        assert!(journal.noted().is_none());
+        assert_eq!(journal.push(None, file(Happening::Removed)), 2);
     }
 
     #[test]
@@ -387,6 +414,22 @@ mod tests {
         assert_eq!(after(5, 9), (0, vec![], 5));
         // A number of another run of the server.
         assert_eq!(after(900, 9), (2, vec![3, 4, 5], 5));
+    }
+
+    #[test]
+    fn long_lists_displace_rows_before_they_take_much_memory() {
+        let object = || ObjectAddress::Container("box".into());
+        let mut given = Given::default();
+        (0..LISTED_MAX).for_each(|_| given.lists(object(), None));
+        let listed = || {
+            let begun = AnsweredRequest::of(ServiceKind::Blob, Who::default());
+            Event::Request(AnsweredRequest { given: given.clone(), ..begun })
+        };
+        let journal = journal([PASSING_MAX, 1]);
+        let fit = LISTS_BYTES / given.lists_bytes();
+        (0..fit + 9).for_each(|_| assert_ne!(journal.push(None, listed()), 0));
+        let page = journal.after(0, usize::MAX, Reads::All);
+        assert_eq!((page.rows.len(), page.lost), (fit, 9));
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub const TEXT_MAX: usize = 1_024;
 /// the names that a service permits.
 const NAME_MAX: usize = 8_192;
 
+/// Stands for the operation of a request that was refused before it was known.
+pub const UNKNOWN: &str = "Unknown";
+
 /// One row of the journal.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -102,6 +105,14 @@ impl Event {
             | Self::Released(_)
             | Self::Abandoned(_)
             | Self::Fault { .. } => false,
+        }
+    }
+
+    /// About how much memory the lists of a row take.
+    pub(super) fn lists_bytes(&self) -> usize {
+        match self {
+            Self::Request(answered) => answered.given.lists_bytes(),
+            _ => 0,
         }
     }
 
@@ -262,6 +273,28 @@ pub struct AnsweredRequest {
     /// What it read and changed.
     pub given: Given,
     pub answer: AnswerEnd,
+}
+
+impl AnsweredRequest {
+    /// A request of which nothing is known but its sender.
+    pub fn of(service: ServiceKind, who: Who) -> Self {
+        Self {
+            service,
+            operation: UNKNOWN,
+            path: String::new(),
+            who,
+            client_request: None,
+            user_agent: None,
+            request_id: String::new(),
+            status: None,
+            code: String::new(),
+            took: Duration::ZERO,
+            refusal: None,
+            asked: Asked::default(),
+            given: Given::default(),
+            answer: AnswerEnd::default(),
+        }
+    }
 }
 
 /// What became of the answer to a request.

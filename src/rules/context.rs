@@ -6,7 +6,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::rules::given::Given;
+use crate::rules::address::ObjectAddress;
+use crate::rules::asked::Parts;
+use crate::rules::given::{ChangedObject, Given};
 use crate::rules::noted::Noted;
 use crate::rules::who::{Identity, Who};
 use crate::rules::writer::shortened;
@@ -25,6 +27,23 @@ pub struct Context {
 impl Context {
     pub fn new(now: Timestamp, caller: Caller) -> Self {
         Self { now, caller, noted: None }
+    }
+
+    /// Notes a change of an object: its `ETag` before the change, and after it.
+    pub fn changed(
+        &self,
+        object: &ObjectAddress,
+        (etag_before, etag_after): (Option<String>, Option<String>),
+        parts: Option<Parts>,
+    ) {
+        self.note(|given| match given.changed.last_mut() {
+            // Another step of the same change.
+            Some(last) if last.object == *object => last.etag_after = etag_after,
+            _ => {
+                let object = object.clone();
+                given.changed.push(ChangedObject { object, etag_before, etag_after, parts });
+            }
+        });
     }
 
     /// Notes what the operation reads or changes.

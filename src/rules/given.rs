@@ -62,6 +62,29 @@ pub struct ChangedObject {
     pub parts: Option<Parts>,
 }
 
+impl Given {
+    /// About how much memory its lists take.
+    pub fn lists_bytes(&self) -> usize {
+        // An address and an ETag, or the names of properties.
+        const ENTRY: usize = 192;
+        let named = self.changed.iter().map(|changed| match &changed.parts {
+            Some(Parts::Properties(names)) => names.len() * 48,
+            _ => 0,
+        });
+        let entries = self.listed.len() + self.changed.len() + self.messages.len();
+        entries * ENTRY + named.sum::<usize>()
+    }
+
+    /// Notes an object that a list shows.
+    pub fn lists(&mut self, object: ObjectAddress, etag: Option<String>) {
+        if self.listed.len() < LISTED_MAX {
+            self.listed.push(ListedObject(object, etag));
+        } else {
+            self.listed_more = true;
+        }
+    }
+}
+
 /// An object in a list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ListedObject(

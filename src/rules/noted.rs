@@ -50,10 +50,13 @@ impl Noted {
         self.given().changed.clear();
     }
 
-    /// All that was noted. A request without a change has seen no change that comes later.
-    pub fn take(&self) -> Given {
+    /// All that was noted. A change that nobody has numbered gets its number now; a request without
+    /// a change has seen no change that comes later.
+    pub fn take(&self, changed: bool) -> Given {
         let mut given = std::mem::take(&mut *self.given());
-        given.effect.get_or_insert_with(|| self.effects.last());
+        given
+            .effect
+            .get_or_insert_with(|| if changed { self.effects.next() } else { self.effects.last() });
         given
     }
 
@@ -72,6 +75,6 @@ mod tests {
         let [one, other, read] = [(); 3].map(|()| Noted::new(&effects));
         other.takes_effect();
         one.takes_effect();
-        assert_eq!([one, other, read].map(|noted| noted.take().effect), [2, 1, 2].map(Some));
+        assert_eq!([one, other, read].map(|noted| noted.take(false).effect), [2, 1, 2].map(Some));
     }
 }

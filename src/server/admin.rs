@@ -59,7 +59,6 @@ impl AdminStart {
         let token = (exposed || is_private(listen)).then(Token::fresh);
         let files = accounts.iter().map(|account| Arc::clone(account.file()));
         let metrics = Arc::new(Metrics::new(files.collect()));
-        accounts.journal().record_all();
         let hosts = listen.hosts.clone();
         Ok(Some(Self { listener, metrics, token, hosts, exposed }))
     }

@@ -154,6 +154,9 @@ fn controls(options: &ServerOptions) -> Arc<Controls> {
     if options.events.all {
         controls.journal.list_all();
     }
+    if options.events.no_requests {
+        controls.journal.turn_off();
+    }
     Arc::new(controls)
 }
 

@@ -64,6 +64,8 @@ pub type FillProgress<'a> = dyn FnMut(&str, CloneProgress) -> Control + 'a;
 pub struct EventOptions {
     /// Grants and ordinary closes too.
     pub all: bool,
+    /// Requests are not recorded: for measurements.
+    pub no_requests: bool,
     /// A file that events are appended to, a line of JSON each.
     pub file: Option<PathBuf>,
 }

@@ -265,12 +265,6 @@ impl Server {
         self.host.states.as_ref().ok_or(StateError::ExistingDirectory)
     }
 
-    /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
-    /// [`crate::testing::Server::events`].
-    pub fn keep_events(&self) {
-        self.host.accounts.journal().record_all();
-    }
-
     /// Forgets mounts that have ended; false if none is left.
     pub fn forget_ended_mounts(&self) -> bool {
         self.host.mounts.forget_ended()

@@ -97,7 +97,6 @@ impl Server {
     /// that paths of this type's methods are in.
     pub fn start_with(change: impl FnOnce(Builder) -> Builder) -> Result<Self, Error> {
         let server = change(server::Server::builder()).start()?;
-        server.keep_events();
         let share = server.shares().first().map_or(SHARE, String::as_str).to_owned();
         Ok(Self { server, share })
     }

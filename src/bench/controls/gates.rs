@@ -427,7 +427,6 @@ mod tests {
     #[tokio::test]
     async fn the_journal_is_told_of_a_stop_and_of_its_end() {
         let journal = Arc::new(Journal::default());
-        journal.record_all();
         let rows = || journal.after(0, 9, Reads::All).rows;
         let gates = Arc::new(Gates::told_of_in(Arc::clone(&journal)));
         let id = gates.add(gate(None, Duration::from_millis(1))).unwrap();
@@ -457,7 +456,6 @@ mod tests {
     #[tokio::test]
     async fn a_replacement_of_all_data_ends_requests_that_wait_and_no_others() {
         let journal = Arc::new(Journal::default());
-        journal.record_all();
         let gates = Arc::new(Gates::told_of_in(Arc::clone(&journal)));
         let id = gates.add(gate(None, LONG)).unwrap();
         for went_on in [false, true] {

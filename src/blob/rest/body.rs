@@ -252,6 +252,7 @@ impl BlobCall<'_> {
         if sent.crc64.is_some_and(|sent| sent != content.crc64()) {
             return Err(Refusal::bad_because("Crc64Mismatch", ""));
         }
+        self.cx().note(|given| given.body = Some(content.crc64()));
         Ok(ReceivedBody { content, by_md5: sent.md5.is_some(), structured: is_structured(self)? })
     }
 

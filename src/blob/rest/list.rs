@@ -17,6 +17,7 @@ use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
 use crate::http::xml::Xml;
 use crate::rules::Timestamp;
+use crate::rules::address::ObjectAddress;
 use crate::rules::time::{iso, rfc1123};
 
 /// Most entries of a page.
@@ -81,6 +82,17 @@ impl BlobCall<'_> {
             deleted_with_versions: has("deletedwithversions"),
         };
         let page = self.told(self.engine()?.list_blobs(self.cx(), name, query))?;
+        self.cx().note(|given| {
+            for item in &page.items {
+                let BlobListItem::Blob(blob) = item else { continue };
+                if !blob.is_current {
+                    continue;
+                }
+                let (container, blob_name) = (name.to_owned(), blob.name.clone());
+                let object = ObjectAddress::Blob { container, name: blob_name };
+                given.lists(object, Some(blob.state.etag.quoted()));
+            }
+        });
         let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
         let attributes = [("ServiceEndpoint", endpoint), ("ContainerName", name)];

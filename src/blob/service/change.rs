@@ -66,6 +66,11 @@ impl ResolvedBlob {
         self.row.as_ref().filter(|row| row.key != StateKey::Uncommitted)
     }
 
+    /// The `ETag` of the blob, if there is one.
+    pub fn etag(&self) -> Option<Etag> {
+        self.blob().map(|row| row.record.etag)
+    }
+
     /// The blob, which the rules have admitted.
     pub fn admitted(self) -> BlobResult<BlobRow> {
         self.row
@@ -237,13 +242,14 @@ impl<'a> BlobChange<'a> {
         Ok(Etag::from_number(self.tx.next_counter(Etag::clock(self.now))?))
     }
 
-    /// The request as the last writer of what it changes. The history gets it too.
+    /// The request as the last writer of what it changes, with the `ETag` before the change and
+    /// after it. The history and the journal get it too.
     pub fn writer(
         &self,
         operation: BlobOperation,
         container: &str,
         name: Option<&str>,
-        etag: Option<Etag>,
+        (before, after): (Option<Etag>, Option<Etag>),
     ) -> Writer {
         let by = self.cx.writer(operation.title());
         let container = container.to_owned();
@@ -251,9 +257,15 @@ impl<'a> BlobChange<'a> {
             Some(name) => ObjectAddress::Blob { container, name: name.to_owned() },
             None => ObjectAddress::Container(container),
         };
-        let etag = etag.map(Etag::quoted);
+        self.cx.changed(&object, (before.map(Etag::quoted), after.map(Etag::quoted)), None);
+        let etag = after.filter(|_| before != after).map(Etag::quoted);
         self.changes.borrow_mut().push(Change { object, etag, by: by.clone() });
         by
+    }
+
+    /// Notes when the lease that the request acted on ends by itself.
+    pub fn leased_until(&self, until: Option<Timestamp>) {
+        self.cx.note(|given| given.lease_until = until);
     }
 
     /// The state that a write at `place` begins with: new content and properties, the creation
@@ -288,8 +300,8 @@ impl<'a> BlobChange<'a> {
         aside: SetAside,
         put: impl FnOnce(&BlobState) -> BlobResult<StateId>,
     ) -> BlobResult<BlobState> {
-        let etag = Some(state.etag);
-        state.writer = Some(self.writer(operation, &at.container, Some(&at.name), etag));
+        let etags = (place.etag(), Some(state.etag));
+        state.writer = Some(self.writer(operation, &at.container, Some(&at.name), etags));
         self.set_aside(place, &at.name, aside)?;
         if let Some(row) = place.row.as_ref().filter(|row| row.key == StateKey::Uncommitted) {
             self.tx.remove(row.id)?;
@@ -358,9 +370,9 @@ impl<'a> BlobChange<'a> {
         if operation.rules().lease == LeaseClass::Write {
             state.lease.after_write(self.now);
         }
-        let moved = (row.record.etag != state.etag).then_some(state.etag);
-        let writer = self.writer(operation, &at.container, Some(&at.name), moved);
-        if moved.is_some() {
+        let etags = (Some(row.record.etag), Some(state.etag));
+        let writer = self.writer(operation, &at.container, Some(&at.name), etags);
+        if row.record.etag != state.etag {
             state.writer = Some(writer);
         }
         self.tx.update(row.id, &state)?;

@@ -69,7 +69,7 @@ impl BlobService {
             state.encryption_scope = new.encryption_scope;
             state.deny_scope_override = new.deny_scope_override;
             let operation = BlobOperation::ContainerCreate;
-            state.writer = Some(change.writer(operation, &name, None, Some(etag)));
+            state.writer = Some(change.writer(operation, &name, None, (None, Some(etag))));
             let made = change.tx.add_container(&name, &state)?;
             made.ok_or(BlobDenial::ContainerAlreadyExists)?;
             Ok(state)
@@ -150,9 +150,10 @@ impl BlobService {
             let mut row = change.container(&name)?;
             change.admit_container(operation, &asked, &row)?;
             set(change, &mut row.record)?;
-            let etag = change.etag()?;
+            let (before, etag) = (row.record.etag, change.etag()?);
             row.record.touch(etag, change.now);
-            row.record.writer = Some(change.writer(operation, &name, None, Some(etag)));
+            let writer = change.writer(operation, &name, None, (Some(before), Some(etag)));
+            row.record.writer = Some(writer);
             change.tx.update_container(row.id, &row.record)?;
             Ok(row.record)
         })
@@ -171,7 +172,7 @@ impl BlobService {
             let mut row = change.container(&name)?;
             let operation = BlobOperation::ContainerDelete;
             change.admit_container(operation, &asked, &row)?;
-            change.writer(operation, &name, None, None);
+            change.writer(operation, &name, None, (Some(row.record.etag), None));
             let Some(retained) = change.retention() else {
                 return Ok(change.tx.delete_container(row.id, None)?);
             };
@@ -198,7 +199,8 @@ impl BlobService {
             let row = found.filter(|row| is_kept(row, change.now));
             let row = row.ok_or(BlobDenial::ContainerNotFound)?;
             change.check_container_free(&to)?;
-            change.writer(BlobOperation::ContainerRestore, &to, None, None);
+            let etags = (None, Some(row.record.etag));
+            change.writer(BlobOperation::ContainerRestore, &to, None, etags);
             if !change.tx.restore_container(row.id, &to)? {
                 return Err(BlobDenial::ContainerAlreadyExists.into());
             }
@@ -240,7 +242,9 @@ impl BlobService {
             let leaser = row.record.leaser.take();
             let (id, seconds) =
                 applied.map_err(|denial| BlobError::by(denial.into(), None, leaser.as_ref()))?;
-            let by = change.writer(operation, &name, None, None);
+            let etag = Some(row.record.etag);
+            let by = change.writer(operation, &name, None, (etag, etag));
+            change.leased_until(row.record.lease.until());
             row.record.leaser = action.leaser(by);
             change.tx.update_container(row.id, &row.record)?;
             let version = Some((row.record.etag, row.record.modified));

@@ -135,10 +135,11 @@ impl BlobService {
             let mut state = place.admitted()?.record;
             check_abort(state.copy.as_ref(), &id)?;
             forget_fetch(change, &id)?;
-            let etag = change.etag()?;
+            let (before, etag) = (state.etag, change.etag()?);
             state.touch(etag, change.now);
             state.length = 0;
-            let writer = change.writer(operation, &at.container, Some(&at.name), Some(etag));
+            let etags = (Some(before), Some(etag));
+            let writer = change.writer(operation, &at.container, Some(&at.name), etags);
             state.writer = Some(writer);
             if let Some(copy) = &mut state.copy {
                 copy.abort(change.now);

@@ -49,8 +49,8 @@ impl BlobService {
                 filled.record = change.container(&name)?.record;
                 change.tx.delete_container(there, None)?;
             } else {
-                let etag = Some(filled.record.etag);
-                let writer = change.writer(BlobOperation::ContainerCreate, &name, None, etag);
+                let etags = (None, Some(filled.record.etag));
+                let writer = change.writer(BlobOperation::ContainerCreate, &name, None, etags);
                 filled.record.writer = Some(writer);
             }
             change.tx.update_container(filled.id, &filled.record)?;

@@ -124,11 +124,13 @@ impl BlobService {
             let leaser = row.record.leaser.take();
             let (id, seconds) =
                 applied.map_err(|denial| BlobError::by(denial.into(), None, leaser.as_ref()))?;
-            let by = change.writer(operation, &at.container, Some(&at.name), None);
+            let committed = row.key != StateKey::Uncommitted;
+            let etag = committed.then_some(row.record.etag);
+            let by = change.writer(operation, &at.container, Some(&at.name), (etag, etag));
+            change.leased_until(row.record.lease.until());
             row.record.leaser = action.leaser(by);
             change.tx.update(row.id, &row.record)?;
-            let committed = row.key != StateKey::Uncommitted;
-            let version = committed.then_some((row.record.etag, row.record.modified));
+            let version = etag.map(|etag| (etag, row.record.modified));
             Ok(LeaseAnswer { id, seconds, version })
         })
         .await

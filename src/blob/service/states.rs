@@ -61,7 +61,8 @@ impl BlobService {
                 row.record.version = Some(change.etag()?.moment());
                 change.tx.update(row.id, &row.record)?;
             }
-            change.writer(operation, &at.container, Some(&at.name), None);
+            let etags = (Some(row.record.etag), Some(row.record.etag));
+            change.writer(operation, &at.container, Some(&at.name), etags);
             Ok((etag.moment(), row.record))
         })
         .await
@@ -88,7 +89,8 @@ impl BlobService {
                 let checked = tier.check(*created, &delete.tier);
                 checked.map_err(|denial| BlobError::by(denial, writer.as_ref(), None))?;
             }
-            change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), None);
+            let etags = (place.etag(), None);
+            change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), etags);
             remove(change, &at, place, delete)
         })
         .await
@@ -128,7 +130,11 @@ impl BlobService {
                     change.tx.set_tags(row.id, record.tags.iter())?;
                 }
             }
-            change.writer(BlobOperation::BlobUndelete, &at.container, Some(&at.name), None);
+            let back = states.iter().find(|row| Some(row.id) == last).map(|row| row.record.etag);
+            let current = states.iter().find(|row| row.key == StateKey::Current);
+            let before = current.map(|row| row.record.etag);
+            let etags = (before, back.or(before));
+            change.writer(BlobOperation::BlobUndelete, &at.container, Some(&at.name), etags);
             Ok(())
         })
         .await
@@ -204,6 +210,7 @@ fn remove_retained(
     let row = row.ok_or(BlobDenial::BlobNotFound)?;
     row.record.immutability.check(change.now)?;
     change.tx.remove(row.id)?;
-    change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), None);
+    let etags = (Some(row.record.etag), None);
+    change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), etags);
     Ok(DeletedBlob { permanent: true })
 }

@@ -54,7 +54,7 @@ use behaviour::Behaviour;
 use blobs::Blobs;
 use data::DataArgs;
 use listen::Listen;
-use observe::{Admin, EventArgs, Which};
+use observe::{Admin, EventArgs, Recording, Which};
 pub use registry::{RunningServer, running};
 use screen::Screen;
 pub use screen::page_with_token;
@@ -200,6 +200,7 @@ impl ServiceArgs {
             listen,
             events: EventOptions {
                 all: self.events.events == Which::All,
+                no_requests: self.events.journal == Recording::Off,
                 file: self.events.event_log.clone(),
             },
             ..ServerOptions::default()

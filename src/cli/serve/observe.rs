@@ -17,6 +17,12 @@ pub struct EventArgs {
     #[arg(hide_short_help = true)]
     pub events: Which,
 
+    /// Whether requests, gates, opens and closes are recorded; off is for measurements
+    #[arg(long, value_enum, value_name = "ON|OFF", default_value_t = Recording::On)]
+    #[arg(env = "LATCHFS_JOURNAL")]
+    #[arg(hide_short_help = true)]
+    pub journal: Recording,
+
     /// Append all events to this file, a line of JSON each
     #[arg(long, value_name = "FILE", env = "LATCHFS_EVENT_LOG")]
     #[arg(hide_short_help = true)]
@@ -30,6 +36,15 @@ pub enum Which {
     Refusals,
     /// Grants and ordinary closes too
     All,
+}
+
+/// Whether requests are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Recording {
+    /// All of them, the newest in memory
+    On,
+    /// Refusals, forced closes, deletions and what tests change
+    Off,
 }
 
 /// The page, metrics, health and the log

@@ -44,7 +44,8 @@ pub fn asked(service: ServiceKind, operation: &str, request: &Request) -> Asked 
         lease_sent: text(headers, "x-ms-lease-id").map(fingerprint),
         lease_action: kept("x-ms-lease-action").map(|action| action.to_ascii_lowercase()),
         message: message(service, request),
-        receipt_used: request.query.get("popreceipt").map(fingerprint),
+        // A plus stands for itself in a receipt.
+        receipt_used: request.query.get("popreceipt").map(|it| fingerprint(&it.replace(' ', "+"))),
         length: number("content-length"),
         trace: text(headers, "traceparent").and_then(trace_id).map(str::to_owned),
     }
@@ -54,6 +55,11 @@ pub fn asked(service: ServiceKind, operation: &str, request: &Request) -> Asked 
 pub fn note_answer(given: &mut Given, changes: bool, headers: &HeaderMap) {
     if !changes && given.etag_read.is_none() {
         given.etag_read = text(headers, "etag").map(str::to_owned);
+    }
+    if changes
+        && let (Some(changed), Some(etag)) = (given.changed.last_mut(), text(headers, "etag"))
+    {
+        changed.etag_after.get_or_insert_with(|| etag.to_owned());
     }
     if changes && let Some(lease) = text(headers, "x-ms-lease-id") {
         given.lease_given = Some(fingerprint(lease));

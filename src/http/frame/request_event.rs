@@ -16,12 +16,11 @@ use super::refusal::{Denied, Refusal};
 use super::service::Operation;
 use super::site::Site;
 use super::{documented, facts, wording};
-use crate::http::observer::UNKNOWN;
 use crate::http::request::Request;
+use crate::journal::AccountJournal;
+use crate::journal::Event;
+use crate::journal::row::UNKNOWN;
 use crate::journal::row::{AnswerEnd, AnsweredRequest, RefusedRequest, RequestRefusal};
-use crate::journal::{AccountJournal, Event, Given};
-use crate::rules::asked::Asked;
-use crate::rules::service::ServiceKind;
 use crate::rules::who::{ClientBy, Who};
 use crate::rules::{Caller, Cause, Context, Noted, Owner, RefusalKind, Spelled};
 
@@ -43,13 +42,18 @@ impl RequestEvent {
     pub fn begin(site: &Arc<Site>, connection: &Owner, request_id: &str) -> Self {
         let noted = site.accounts.controls().journal.noted();
         Self(noted.map(|noted| {
+            let connection = connection.client.name.as_str().into();
+            let who = Who { connection, ..Who::default() };
+            let request_id = request_id.to_owned();
+            let answered =
+                AnsweredRequest { request_id, ..AnsweredRequest::of(site.service.kind, who) };
             Box::new(Gathered {
                 site: Arc::clone(site),
                 began: Instant::now(),
                 account: None,
                 noted,
                 changes: false,
-                answered: unknown(site.service.kind, connection, request_id),
+                answered,
             })
         }))
     }
@@ -103,8 +107,13 @@ impl RequestEvent {
         }
         row.status = (end != AnswerEnd::Dropped).then(|| answer.status().as_u16());
         (row.answer, row.took) = (end, took);
-        row.given = told.noted.take();
-        if answer.status().is_success() {
+        let status = answer.status();
+        row.given = told.noted.take(told.changes && status.is_success());
+        if !status.is_success() {
+            row.given.changed.clear();
+        }
+        // An answer 304 tells which version the client has.
+        if status.is_success() || status == StatusCode::NOT_MODIFIED {
             facts::note_answer(&mut row.given, told.changes, answer.headers());
         }
         told.push();
@@ -123,28 +132,8 @@ impl Drop for RequestEvent {
         let Some(mut told) = self.0.take() else { return };
         told.answered.answer = AnswerEnd::ClientGone;
         told.answered.took = told.began.elapsed();
-        told.answered.given = told.noted.take();
+        told.answered.given = told.noted.take(false);
         told.push();
-    }
-}
-
-/// A request of which nothing is known but its connection.
-fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> AnsweredRequest {
-    AnsweredRequest {
-        service,
-        operation: UNKNOWN,
-        path: String::new(),
-        who: Who { connection: connection.client.name.as_str().into(), ..Who::default() },
-        client_request: None,
-        user_agent: None,
-        request_id: request_id.to_owned(),
-        status: None,
-        code: String::new(),
-        took: Duration::ZERO,
-        refusal: None,
-        asked: Asked::default(),
-        given: Given::default(),
-        answer: AnswerEnd::default(),
     }
 }
 

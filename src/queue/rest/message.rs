@@ -6,7 +6,7 @@
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
-use super::messages::read_text;
+use super::messages::{note, read_text};
 use super::{no_content, queue_name, queues, segments};
 use crate::http::frame::call::Call;
 use crate::http::frame::refusal::Refusal;
@@ -24,6 +24,7 @@ pub(super) async fn update(call: &Call<'_>, body: Incoming) -> Answer {
     let (queue, id, with) = (queue_name(call)?, id(call), (visibility, text));
     let queues = queues(call)?;
     let new = queues.update_message(call.context, queue, &id, &receipt, with).await?;
+    note(call, &new);
     Ok(no_content()
         .header("x-ms-popreceipt", new.receipt())
         .header("x-ms-time-next-visible", new.visible_at.rfc1123()))

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 
 use super::{no_content, queue_name, queues};
 use crate::http::frame::call::Call;
+use crate::http::frame::facts::fingerprint;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
@@ -16,6 +17,7 @@ use crate::queue::rules::parameters::{
 };
 use crate::queue::rules::{Message, PutTimes};
 use crate::queue::service::{NewMessage, Shown};
+use crate::rules::given::GivenMessage;
 
 const LIST: &str = "QueueMessagesList";
 const MESSAGE: &str = "QueueMessage";
@@ -28,6 +30,7 @@ pub(super) async fn put(call: &Call<'_>, body: Incoming) -> Answer {
     let text = read_text(&body)?;
     let new = NewMessage { text, times };
     let put = queues(call)?.put_message(call.context, queue_name(call)?, new).await?;
+    note(call, &put);
     let mut xml = Xml::default();
     xml.open(LIST);
     xml.open(MESSAGE);
@@ -43,6 +46,7 @@ pub(super) async fn get(call: &Call<'_>, _: Incoming) -> Answer {
     let visibility = GET_VISIBILITY.read(call.query.get(VISIBILITY_TIMEOUT))?;
     let queues = queues(call)?;
     let got = queues.get_messages(call.context, queue_name(call)?, most, visibility).await?;
+    got.iter().for_each(|Shown { message, .. }| note(call, message));
     Ok(listed(&got, true))
 }
 
@@ -55,6 +59,18 @@ pub(super) fn peek(call: &Call<'_>) -> Answer {
 pub(super) async fn clear(call: &Call<'_>, _: Incoming) -> Answer {
     queues(call)?.clear_messages(call.context, queue_name(call)?).await?;
     Ok(no_content())
+}
+
+/// Notes that the client was given a message and its receipt.
+pub(super) fn note(call: &Call<'_>, message: &Message) {
+    call.context.note(|given| {
+        given.messages.push(GivenMessage {
+            message: message.id.to_string(),
+            receipt_given: Some(fingerprint(&message.receipt().to_string())),
+            visible_until: message.visible_at.timestamp(),
+            dequeue_count: message.dequeue_count.into(),
+        });
+    });
 }
 
 /// A list of messages; who takes them gets their receipts, who peeks does not.

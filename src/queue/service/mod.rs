@@ -166,6 +166,7 @@ impl QueueChange<'_> {
             Some(id) => ObjectAddress::Message { queue, id: id.to_string() },
             None => ObjectAddress::Queue(queue),
         };
+        self.cx.changed(&object, (None, None), None);
         self.changes.borrow_mut().push(Change { object, etag: None, by: by.clone() });
     }
 }

@@ -291,7 +291,9 @@ fn read_message(row: &Row<'_>) -> Result<Message, DbError> {
     let changed = Tick(row.get(4)?);
     let sent =
         |column| Ok::<_, DbError>(Some(row.get(column)?).filter(|text: &String| !text.is_empty()));
-    let holder = if row.get_ref(6)? == ValueRef::Null { None } else {
+    let holder = if row.get_ref(6)? == ValueRef::Null {
+        None
+    } else {
         let place: String = row.get(9)?;
         let (address, client) = place.split_once(SEPARATOR).unwrap_or((&place, ""));
         let kept = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

@@ -271,7 +271,7 @@ impl<K: LeaseKind> TimedLease<K> {
     }
 
     /// When the lease ends by itself.
-    fn until(&self) -> Option<Timestamp> {
+    pub fn until(&self) -> Option<Timestamp> {
         match self.record {
             LeaseRecord::Leased { duration, since, .. } => {
                 duration.span().map(|span| since.after(span))

@@ -4,6 +4,7 @@
 //! has.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use hyper::StatusCode;
 
@@ -14,7 +15,12 @@ use super::token;
 use super::{TableCall, option};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
-use crate::table::rules::{EntityKey, Filter, Select, TableDenial, TableName, Top};
+use crate::rules::Noted;
+use crate::rules::address::ObjectAddress;
+use crate::table::rules::etag::etag;
+use crate::table::rules::{
+    EntityFields as _, EntityKey, Filter, Select, TableDenial, TableName, Top,
+};
 use crate::table::service::{EntityQuery, EntityRef, EntitySink};
 
 /// Bytes after which a page ends.
@@ -24,12 +30,23 @@ const PAGE_BYTES: usize = 4 << 20;
 const ABSENT: [&str; 5] = ["$orderby", "$skip", "$count", "$expand", "$inlinecount"];
 
 /// A page of entities, while it is written.
-struct JsonPage(EntityListWriter);
+struct JsonPage {
+    list: EntityListWriter,
+    table: TableName,
+    noted: Option<Arc<Noted>>,
+}
 
 impl EntitySink for JsonPage {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
-        self.0.entity(entity);
-        if self.0.len() >= PAGE_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.list.entity(entity);
+        if let Some(noted) = &self.noted {
+            let (partition, row) = (entity.partition().to_owned(), entity.row().to_owned());
+            let table = self.table.to_string();
+            let object = ObjectAddress::Entity { table, partition, row };
+            noted.note(|given| given.lists(object, Some(etag(entity.timestamp()))));
+        }
+        let is_full = self.list.len() >= PAGE_BYTES;
+        if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -39,10 +56,11 @@ impl TableCall<'_> {
         let table = self.table()?;
         let select = option(self.request, "$select");
         let select = Select::parse(select.as_deref()).map_err(refusal_of_form)?;
-        let page = JsonPage(scope.entities(table.as_str(), select));
-        let query = self.entity_query(table)?;
+        let query = self.entity_query(table.clone())?;
+        let list = scope.entities(table.as_str(), select);
+        let page = JsonPage { list, table, noted: self.context.noted.clone() };
         let found = self.service()?.query(&query, page);
-        let (JsonPage(list), next) = found.map_err(|error| self.refusal(&error))?;
+        let (JsonPage { list, .. }, next) = found.map_err(|error| self.refusal(&error))?;
         let mut answer = json(StatusCode::OK, scope.level, list.finish());
         if let Some(EntityKey { partition, row }) = next {
             answer = answer

@@ -9,6 +9,7 @@ use super::history::entity_address;
 use super::{TableChange, TableResult, TableService, table_of};
 use crate::db::{DbService as _, Store as _};
 use crate::journal::Change;
+use crate::rules::asked::Parts;
 use crate::rules::context::Context;
 use crate::table::rules::etag::etag;
 use crate::table::rules::{
@@ -93,6 +94,10 @@ impl TableChange<'_> {
         let effect = change.decide(there).map_err(|denial| self.told(denial, table, &key))?;
         let operation = format!("{}{within}", change.operation());
         let by = self.writer(&operation, ticks.timestamp());
+        let merges = effect == Effect::Alter(How::Merge);
+        let names =
+            || Parts::Properties(properties.iter().map(|(name, _)| name.to_owned()).collect());
+        let parts = (merges && self.context.noted.is_some()).then(names);
         let properties = match effect {
             Effect::Remove => None,
             Effect::Create | Effect::Alter(How::Replace) => Some(properties),
@@ -118,6 +123,7 @@ impl TableChange<'_> {
         let ticks = entity.as_ref().map(|_| ticks);
         let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
         let (object, etag) = (entity_address(name, &key), ticks.map(etag));
+        self.context.changed(&object, (there.map(rules::etag::etag), etag.clone()), parts);
         self.changes.borrow_mut().push(Change { object, etag, by });
         Ok(WrittenEntity { key, ticks, inserted })
     }

@@ -176,6 +176,7 @@ impl TableChange<'_> {
     fn changed_table(&self, name: &TableName, operation: &str) {
         let by = self.writer(operation, self.now);
         let object = ObjectAddress::Table(name.to_string());
+        self.context.changed(&object, (None, None), None);
         self.changes.borrow_mut().push(Change { object, etag: None, by });
     }
 

@@ -288,7 +288,6 @@ fn a_creation_that_waits_holds_up_no_forced_close_in_its_directory() {
 #[test]
 fn the_journal_has_the_faults_that_calls_meet_and_gates_whose_limit_ended() {
     let Some((at, controls)) = start(|_| {}) else { return };
-    controls.journal.record_all();
     let path = at.make("a", "hello");
     fault(&controls, "Mount Open", "a", answer("EIO"));
     assert_eq!(open_errno(&path, Access::R), libc::EIO);

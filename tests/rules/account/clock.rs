@@ -55,7 +55,6 @@ fn opens_files_and_events_go_on_in_their_order() {
     let setup = Setup::new();
     let engine = with_share(&setup);
     let share = engine.share("docs").unwrap();
-    setup.events.journal().record_all();
     fs::write(setup.data().join("docs/a"), "a").unwrap();
     let first = open_file(&share, "a", Access::R).unwrap();
     step_back(&setup, 3_600);

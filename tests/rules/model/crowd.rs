@@ -228,7 +228,6 @@ fn a_crowd_gets_no_two_opens_that_exclude_each_other_and_leaves_nothing_behind()
     let (root, state) = (folder.path().join("share"), folder.path().join("state"));
     fs::create_dir_all(root.join("d")).expect("a folder for the share");
     let journal = Journal::keeping(Arc::new(SystemClock), [EVENTS_MAX; 2]);
-    journal.record_all();
     let events = AccountJournal::new(Arc::new(journal), "");
     let crowd = Crowd {
         share: open_share(&root, &state, Case::Insensitive, events.clone()),

@@ -20,7 +20,8 @@ use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::{FileOperation, LeaseDemand};
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Access, Attributes, Denial, SharePath};
-use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat};
+use crate::file::store::share::{ETag, FileKind, FoundFile, OpenFor, Record, Stat};
+use crate::rules::address::ObjectAddress;
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::LeaseId;
 use crate::rules::{Context, Timestamp};
@@ -181,11 +182,30 @@ impl Share {
         let fd = self.open_to_act(visit, found, fd)?;
         let step = step.take().expect("an operation is done once");
         let now = visit.asking.cx.now;
+        let etag_before = Some(ETag::of(&found.stat, &record));
         let answer = step(Granted { now, found, fd, record, cell, latched: &mut *latched })?;
         if visit.operation.demands().lease == LeaseDemand::Write {
             self.after_write(latched, cell.id);
+            self.takes_effect(visit.asking.cx, &found.path, etag_before);
         }
         Ok(answer)
+    }
+}
+
+impl Share {
+    /// Notes that a change of a file takes effect now, under its lock. The `ETag` that it has since
+    /// is in the answer.
+    pub(in crate::file::service) fn takes_effect(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        etag_before: Option<ETag>,
+    ) {
+        let Some(noted) = &cx.noted else { return };
+        noted.takes_effect();
+        let (share, path) = (self.name().to_string(), path.as_str().to_owned());
+        let before = etag_before.map(|etag| etag.to_string());
+        cx.changed(&ObjectAddress::File { share, path }, (before, None), None);
     }
 }
 

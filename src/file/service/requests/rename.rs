@@ -119,7 +119,11 @@ impl Share {
                 check_kind(found.stat.kind, options.directory)?;
                 Ok(found)
             };
-            self.when_free(&[from, to], wants, || self.rename_found(rename, find, &|| ()))
+            let moved = || {
+                self.takes_effect(cx, from, None);
+                self.takes_effect(cx, to, None);
+            };
+            self.when_free(&[from, to], wants, || self.rename_found(rename, find, &moved))
         };
         let operation = if options.directory { "Rename Directory" } else { "Rename File" };
         let moved = self.note_refusal(operation, from, cx.owner(), answer)?;

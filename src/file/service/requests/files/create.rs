@@ -119,7 +119,12 @@ impl Share {
             // Under its lock, so that a caller who finds the name waits for the rest.
             let filled = self.table().with(stat.id, |_, latched| {
                 let lease = latched.state.lease();
-                self.fill_new(path, &fd, stat, lease, wish).inspect_err(|_| self.unmake(path, stat))
+                let filled = self.fill_new(path, &fd, stat, lease, wish);
+                match &filled {
+                    Ok(_) => self.takes_effect(asking.cx, path, None),
+                    Err(_) => self.unmake(path, stat),
+                }
+                filled
             });
             answer = Some(filled?);
             Ok(stat)
