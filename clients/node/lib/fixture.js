@@ -12,4 +12,14 @@ async function startOrConnect(options) {
   return Server.connect(url, { token, share: options?.shares?.[0] });
 }
 
-module.exports = { startOrConnect };
+/** The lines of the story of a test that failed, or why there is none. */
+async function storyOf(server, mark) {
+  try {
+    const lines = await server.story(mark);
+    return lines.length > 0 ? ["latchfs: the last requests of the test", ...lines] : [];
+  } catch (error) {
+    return [`latchfs: the server does not answer: ${error.message}`];
+  }
+}
+
+module.exports = { startOrConnect, storyOf };

@@ -209,6 +209,11 @@ export class Server implements AsyncDisposable {
 
   /** What an SDK is configured with: account, key and the endpoints of all services. */
   readonly connectionString: string;
+  /**
+   * The connection string of a client with this name, by which events and refusals name it, whatever
+   * connections it shares with others. A second call with the name gives the same string.
+   */
+  client(name: string): Promise<string>;
   /** The URL of each service: `file`, `blob`, `queue`, `table`. */
   readonly endpoints: Record<string, string>;
   /** The name of the storage account. */
@@ -259,6 +264,10 @@ export class Server implements AsyncDisposable {
     kind?: string;
     service?: string;
   }): Promise<Event[]>;
+  /** Sets a mark: a test begins. Its events are those after the number that is returned. */
+  mark(test: string): Promise<number>;
+  /** The last requests since a mark in order, a line each: who, what, and what came of it. */
+  story(mark: number, options?: { last?: number }): Promise<string[]>;
   /** The open handles of a file, or of all files below a directory. */
   handles(path?: string, options?: { shareName?: string }): Promise<Record<string, unknown>[]>;
   /** Stops a server that was started here, and waits for its end. */

@@ -1,16 +1,27 @@
 // A server for the tests of one file, for `node --test`.
 
-const { after, afterEach, before } = require("node:test");
+const { after, afterEach, before, beforeEach } = require("node:test");
 
-const { startOrConnect } = require("./fixture.js");
+const { startOrConnect, storyOf } = require("./fixture.js");
 
-/** Starts a server before the tests of this file or suite, and makes it empty after each test. */
+/**
+ * Starts a server before the tests of this file or suite, and makes it empty after each test. A test
+ * that fails tells its story.
+ */
 function useLatchfs(options) {
   let server;
   before(async () => {
     server = await startOrConnect(options);
   });
-  afterEach(() => server?.reset());
+  let mark;
+  beforeEach(async (context) => {
+    mark = await server.mark(context.fullName ?? context.name);
+  });
+  afterEach(async (context) => {
+    // `error` is there once the test has failed.
+    if (context.error) for (const line of await storyOf(server, mark)) context.diagnostic(line);
+    await server?.reset();
+  });
   after(() => server?.close());
   // What the tests use is the server itself, which exists when the first of them runs.
   return new Proxy(

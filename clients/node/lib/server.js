@@ -8,6 +8,7 @@ const { Api, given } = require("./api.js");
 const { Clock, Fault, Gate, Hold, States, refuseOthers } = require("./controls.js");
 const { ApiError, LatchfsError, StartError } = require("./errors.js");
 const { Process } = require("./process.js");
+const { line } = require("./story.js");
 
 const SHARE = "share";
 const SERVICES = ["file", "blob", "queue", "table"];
@@ -102,6 +103,12 @@ class Server {
 
   get connectionString() {
     return this.#ready.connection_string;
+  }
+
+  async client(name) {
+    const { clients } = await this.api.get("/clients");
+    const known = clients.find((client) => client.name === name);
+    return (known ?? (await this.api.post("/clients", { name }))).connection_string;
   }
 
   get endpoints() {
@@ -250,6 +257,16 @@ class Server {
       after = page.last;
       wait = undefined;
     }
+  }
+
+  async mark(test) {
+    return (await this.api.post("/marks", { test })).mark;
+  }
+
+  async story(mark, { last = 20, ...others } = {}) {
+    refuseOthers("story", others, "last");
+    const events = await this.events({ after: mark, kind: "request" });
+    return events.slice(-last).map(line);
   }
 
   async handles(path = "", { shareName = this.share } = {}) {

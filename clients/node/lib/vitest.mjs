@@ -2,7 +2,7 @@
 
 import { test as base } from "vitest";
 
-import { startOrConnect } from "./fixture.js";
+import { startOrConnect, storyOf } from "./fixture.js";
 
 /** `test` of vitest whose tests get a server that was started with these options. */
 export function latchfsTest(options = {}) {
@@ -16,7 +16,11 @@ export function latchfsTest(options = {}) {
       },
       { scope: "file" },
     ],
-    latchfs: async ({ latchfsServer }, use) => {
+    latchfs: async ({ latchfsServer, task, onTestFailed }, use) => {
+      const mark = await latchfsServer.mark(task.name);
+      onTestFailed(async () => {
+        for (const line of await storyOf(latchfsServer, mark)) console.error(line);
+      });
       await use(latchfsServer);
       await latchfsServer.reset();
     },

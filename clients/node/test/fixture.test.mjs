@@ -1,6 +1,7 @@
 // The fixture of node:test: each test finds the server empty.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 
 import { useLatchfs } from "latchfs/node-test";
@@ -17,3 +18,28 @@ for (const round of [1, 2, 3]) {
     await assert.rejects(file.download(), { code: "SharingViolation" });
   });
 }
+
+test("a failed test tells its story, with the names of clients", async () => {
+  const program = `
+    const { test } = require("node:test");
+    const { useLatchfs } = require("latchfs/node-test");
+    const latchfs = useLatchfs();
+    const get = (name) =>
+      fetch(latchfs.endpoints.blob + "/box/" + name, { headers: { "x-latchfs-client": "A" } });
+    test("before", () => get("of-another-test"));
+    test("fails", async () => {
+      await get("a");
+      throw new Error("on purpose");
+    });`;
+  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  const run = spawnSync(process.execPath, ["--test-reporter=tap", "-e", program], { encoding: "utf8", env });
+  assert.match(run.stdout, /# latchfs: the last requests of the test\n# A: Get Blob blob:box\/a -> 401/, run.stderr);
+  assert.doesNotMatch(run.stdout, /of-another-test/);
+});
+
+test("a client has one connection string, with a key of its own", async () => {
+  const string = await latchfs.client("A");
+  assert.equal(await latchfs.client("A"), string);
+  assert.notEqual(string, latchfs.connectionString);
+  await assert.rejects(latchfs.client("a b"), /is not the name of a client/);
+});

@@ -71,18 +71,37 @@ def test_workers_do_not_share_a_running_server(pytester: pytest.Pytester) -> Non
     assert run.ret != 0
 
 
-def test_a_failed_test_shows_what_was_refused(pytester: pytest.Pytester) -> None:
+def test_a_failed_test_tells_its_story_with_the_names_of_clients(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makepyfile(
         """
+        from azure.storage.fileshare import ShareFileClient
+
+        def test_before(latchfs):
+            latchfs.put("of another test", b"x")
+
         def test_busy(latchfs):
-            f = latchfs.put("a.txt", b"x")
+            latchfs.put("a.txt", b"x")
+            a, b = (
+                ShareFileClient.from_connection_string(latchfs.client(name), latchfs.share, "a.txt")
+                for name in ("A", "B")
+            )
+            a.upload_file(b"y")
             latchfs.hold("a.txt", share="none")
-            f.download_file()
+            b.download_file()
         """
     )
     run = pytester.runpytest_subprocess()
-    run.assert_outcomes(failed=1)
-    run.stdout.fnmatch_lines(["*latchfs refused*", "*a.txt*sharing violation*"])
+    run.assert_outcomes(passed=1, failed=1)
+    run.stdout.fnmatch_lines(
+        [
+            "*latchfs: the last requests of the test*",
+            "A: Create File file:share/a.txt -> 201",
+            "B: Get File file:share/a.txt -> 409 SharingViolation: *sharing violation*",
+        ]
+    )
+    run.stdout.no_fnmatch_line("*of another test*")
 
 
 def test_a_failed_test_shows_dropped_answers_and_the_run_goes_on(pytester: pytest.Pytester) -> None:
@@ -108,8 +127,9 @@ def test_a_failed_test_shows_dropped_answers_and_the_run_goes_on(pytester: pytes
     )
     run = pytester.runpytest_subprocess()
     run.assert_outcomes(failed=2, passed=1)
-    dropped = "Get File file:share/a.txt no answer: a fault closed the connection"
-    run.stdout.fnmatch_lines(["*latchfs refused*", dropped, "*latchfs refused*", dropped])
+    told = "*latchfs: the last requests of the test*"
+    dropped = "*: Get File file:share/a.txt -> no answer: a fault closed the connection"
+    run.stdout.fnmatch_lines([told, dropped, told, dropped])
 
 
 def test_options_of_the_server_stand_in_the_configuration(pytester: pytest.Pytester) -> None:

@@ -11,7 +11,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+import requests
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
+from azure.core.pipeline.transport import RequestsTransport
+from azure.storage.fileshare import ShareFileClient, generate_file_sas
 
 from latchfs import ApiError, LatchfsError, Refused, Server, StartError, WaitTimeout
 
@@ -182,6 +185,54 @@ def test_what_happened_can_be_read_and_waited_for(server: Server) -> None:
     assert refused[-1]["rule"] == "sharing_violation"
     with pytest.raises(ApiError, match="there is no kind 'nonsense'"):
         server.events(kind="nonsense")
+
+
+def test_threads_on_one_pool_and_a_sas_have_the_names_of_their_keys(server: Server) -> None:
+    server.put("a.txt", b"x")
+    keys = {name: _key(server.client(name)) for name in ("A", "B")}
+    assert server.client("A") == server.client("A")
+    with pytest.raises(ApiError, match="is not the name of a client"):
+        server.client("a b")
+    mark = server.mark("threads")
+    session = requests.Session()
+    session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=1, pool_block=True))
+
+    def read(name: str, credential: str) -> None:
+        pool = RequestsTransport(session=session, session_owner=False)
+        client = ShareFileClient(
+            server.endpoints["file"], server.share, "a.txt", credential=credential, transport=pool
+        )
+        for _ in range(10):
+            client.download_file(user_agent=f"of-{name}").readall()
+
+    threads = [threading.Thread(target=read, args=pair) for pair in keys.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rows = server.events(after=mark, kind="request")
+    assert len(rows) == 20
+    assert all(f"of-{row['client']}" in row["user_agent"] for row in rows)
+    assert {row["client_by"] for row in rows} == {"key"}
+    assert len({row["connection"] for row in rows}) == 1, "both are on one connection"
+    mark = server.mark("SAS")
+    sas = generate_file_sas(
+        server.account,
+        server.share,
+        ["a.txt"],
+        account_key=keys["B"],
+        permission="r",
+        expiry=datetime.now(timezone.utc) + timedelta(hours=1),
+    )
+    read("B", sas)
+    rows = server.events(after=mark, kind="request")
+    assert {(row["client"], row["client_by"]) for row in rows} == {("B", "key")}
+    session.close()
+
+
+def _key(connection_string: str) -> str:
+    parts = dict(part.split("=", 1) for part in connection_string.strip(";").split(";"))
+    return parts["AccountKey"]
 
 
 def test_a_server_with_a_private_key_asks_for_its_token(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ._api import Api, given
 from ._controls import Clock, Fault, Gate, Hold, Seconds, States, milliseconds
 from ._errors import ApiError, LatchfsError, StartError
 from ._process import Process
+from ._story import line
 
 if TYPE_CHECKING:
     from azure.storage.fileshare import ShareFileClient
@@ -113,6 +114,17 @@ class Server:
     def connection_string(self) -> str:
         """What an SDK is configured with: account, key and the endpoints of all services."""
         return str(self._ready["connection_string"])
+
+    def client(self, name: str) -> str:
+        """The connection string of a client with this name, by which events and refusals name it.
+
+        Two clients of one test are told apart by it whatever threads and connections they share.
+        A second call with the name gives the same string.
+        """
+        for client in self.api.get("/clients")["clients"]:
+            if client["name"] == name:
+                return str(client["connection_string"])
+        return str(self.api.post("/clients", {"name": name})["connection_string"])
 
     @property
     def endpoints(self) -> dict[str, str]:
@@ -355,6 +367,14 @@ class Server:
             if page["last"] >= page["newest"]:
                 return found
             after, wait_ms = page["last"], None
+
+    def mark(self, test: str) -> int:
+        """Sets a mark: a test begins. Its events are those after the number that is returned."""
+        return int(self.api.post("/marks", {"test": test})["mark"])
+
+    def story(self, mark: int, *, last: int = 20) -> list[str]:
+        """The last requests since a mark in order, a line each: who, what, and what came of it."""
+        return [line(event) for event in self.events(after=mark, kind="request")[-last:]]
 
     def handles(self, path: str = "", *, share_name: Optional[str] = None) -> list[dict[str, Any]]:
         """The open handles of a file, or of all files below a directory."""

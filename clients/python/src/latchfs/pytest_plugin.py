@@ -1,7 +1,7 @@
 """Fixtures for pytest: `latchfs`, an empty server for each test.
 
 The server is started once in each process (each worker of pytest-xdist has its own) and made empty
-after each test. A failed test reports what the server refused meanwhile.
+after each test. A failed test tells its story: its last requests in order, with who sent them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Generator
-from typing import Any, Optional
+from typing import Optional
 
 import pytest
 
@@ -18,11 +18,9 @@ from ._server import SHARE, Server
 
 URL = "LATCHFS_URL"
 TOKEN = "LATCHFS_TOKEN"
-REFUSALS_MAX = 10
-"""How many failed requests the report of a failed test shows, the latest."""
+STORY = "latchfs: the last requests of the test"
 
 _USED = pytest.StashKey[tuple[Server, int]]()
-_SEEN = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,50 +73,25 @@ def latchfs(
     request: pytest.FixtureRequest, latchfs_server: Server
 ) -> Generator[Server, None, None]:
     """An empty server: files, blobs, queues and tables, holds, gates, faults and the clock."""
-    session = request.session.stash
-    seen = session[_SEEN] = _last_event(latchfs_server, session.get(_SEEN, 0))
-    request.node.stash[_USED] = (latchfs_server, seen)
+    mark = latchfs_server.mark(request.node.nodeid)
+    request.node.stash[_USED] = (latchfs_server, mark)
     yield latchfs_server
     latchfs_server.reset()
-
-
-def _last_event(server: Server, after: int) -> int:
-    """The number of the latest event."""
-    last: int = server.api.get("/events", {"after": after})["newest"]
-    return last
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds to the report of a failed test what the server has refused during it."""
+    """Adds to the report of a failed test its last requests, in order."""
     report = yield
     used = item.stash.get(_USED, None)
     if used is not None and report.when == "call" and report.failed:
-        server, last = used
+        server, mark = used
         try:
-            events = server.events(after=last, kind="request")
+            lines = server.story(mark)
         except LatchfsError as error:
-            report.sections.append(("latchfs", f"the server does not answer: {error}"))
-        else:
-            lines = [_line(event) for event in events if _failed(event)][-REFUSALS_MAX:]
-            if lines:
-                report.sections.append(("latchfs refused", "\n".join(lines)))
+            lines = [f"the server does not answer: {error}"]
+        if lines:
+            report.sections.append((STORY, "\n".join(lines)))
     return report
-
-
-def _failed(event: dict[str, Any]) -> bool:
-    """Whether a request was refused, or a fault closed its connection: then it has no status."""
-    return event["status"] is None or event["status"] >= 400
-
-
-def _line(event: dict[str, Any]) -> str:
-    """A request that failed in one line, for people."""
-    if event["status"] is None:
-        closed = {"message": "a fault closed the connection"}
-        event = {**event, "status": "no answer", "code": None, "refusal": closed}
-    what = [event["operation"], event.get("object"), event["status"], event.get("code")]
-    words = " ".join(str(word) for word in what if word)
-    message = (event.get("refusal") or {}).get("message")
-    return f"{words}: {message}" if message else words
