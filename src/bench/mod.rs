@@ -1,6 +1,8 @@
-//! The test bench: the clock, gates, faults and saved states of a server.
+//! The test bench: the clock, gates, faults and saved states of a server, and the report on its
+//! clients.
 
 pub mod controls;
+pub mod report;
 pub mod states;
 
 pub use controls::Controls;

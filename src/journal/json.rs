@@ -312,7 +312,7 @@ fn refusal<'a>(operation: &'a str, cause: &'a Cause, programs: &mut Programs) ->
 }
 
 /// The object that a request to a service names by its path; none if it names the whole service.
-fn object_of(service: ServiceKind, path: &str) -> Option<String> {
+pub fn object_of(service: ServiceKind, path: &str) -> Option<String> {
     if path.is_empty() {
         return None;
     }

@@ -1,0 +1,170 @@
+//! Feeds the rows of the journal to the report, on a thread of its own: no request waits for it.
+//!
+//! Decides when the journal is looked at. A row is looked at soon after it comes, while the process
+//! behind its connection can still be found, and all rows before a report is read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{fmt, io};
+
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::{Engine, ReportRow};
+use crate::journal::json::object_of;
+use crate::journal::peers::{identity, process_of};
+use crate::journal::ring::PAGE_MAX;
+use crate::journal::row::{FileEvent, ServerChange};
+use crate::journal::{Event, Happening, Journal, Reads, Row};
+use crate::rules::Access;
+use crate::rules::address::ObjectAddress;
+use crate::sync::{Mutex, MutexGuard};
+
+const POISON: &str = "nothing panics while the report is held";
+
+/// The pause between two looks. In that time fewer rows come than the journal keeps.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The report of a server.
+pub struct Reporter {
+    journal: Arc<Journal>,
+    fed: Mutex<Fed>,
+}
+
+#[derive(Debug, Default)]
+struct Fed {
+    /// The number of the last row that was looked at.
+    after: u64,
+    engine: Engine,
+}
+
+impl Reporter {
+    pub fn new(journal: Arc<Journal>) -> Self {
+        Self { journal, fed: Mutex::default() }
+    }
+
+    /// Looks at the rows so far, then lets `read` read or change the report.
+    pub fn with<T>(&self, read: impl FnOnce(&mut Engine) -> T) -> T {
+        let mut fed = self.fed();
+        fed.catch_up(&self.journal);
+        read(&mut fed.engine)
+    }
+
+    fn catch_up(&self) -> u64 {
+        let mut fed = self.fed();
+        fed.catch_up(&self.journal);
+        fed.after
+    }
+
+    fn fed(&self) -> MutexGuard<'_, Fed> {
+        self.fed.lock().expect(POISON)
+    }
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reporter({:?})", self.journal)
+    }
+}
+
+impl Fed {
+    fn catch_up(&mut self, journal: &Journal) {
+        loop {
+            let page = journal.after(self.after, PAGE_MAX, Reads::All);
+            if page.lost > 0 {
+                self.engine.lost();
+            }
+            page.rows.iter().for_each(|row| feed(&mut self.engine, row));
+            self.after = page.last;
+            if page.last >= page.newest {
+                return;
+            }
+        }
+    }
+}
+
+fn feed(engine: &mut Engine, row: &Row) {
+    let account = row.account.as_deref().unwrap_or_default();
+    match &*row.event {
+        Event::Request(request) => {
+            let process = match request.who.named {
+                Some(_) => None,
+                None => process_of(&request.who.connection, row.system),
+            };
+            let client = identity(&request.who, process.as_ref());
+            let object = object_of(request.service, &request.path).unwrap_or_default();
+            let (seq, time) = (row.seq, row.time);
+            let (client, object) = (&client, object.as_str());
+            engine.request(&ReportRow { seq, time, account, client, request, object });
+        }
+        Event::File(FileEvent {
+            share,
+            path,
+            who,
+            what: Happening::Granted { access, .. },
+            ..
+        }) if access.contains(Access::W) => {
+            let (share, path) = (share.to_string(), path.trim_matches('/').to_owned());
+            let object = ObjectAddress::File { share, path }.to_string();
+            engine.opened((row.seq, row.time), account, &who.to_string().into(), &object);
+        }
+        Event::Changed(ServerChange { kind, detail, is_barrier: true, .. }) => {
+            engine.barrier((*kind == "mark").then_some(detail));
+        }
+        _ => {}
+    }
+}
+
+/// The thread that feeds a report until this is dropped.
+#[derive(Debug)]
+pub struct Follower {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    is_set: AtomicBool,
+    rings: Notify,
+}
+
+impl Follower {
+    pub fn start(reporter: Arc<Reporter>) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_time().build()?;
+        let stop = Arc::<Stop>::default();
+        let stopping = Arc::clone(&stop);
+        let thread = thread::Builder::new().name("latchfs-report".into()).spawn(move || {
+            runtime.block_on(async {
+                while !stopping.is_set.load(Ordering::Acquire) {
+                    let seen = reporter.catch_up();
+                    let stopped = stopping.rings.notified();
+                    // A burst of requests wakes this thread once.
+                    if timeout(PAUSE, stopped).await.is_ok() {
+                        return;
+                    }
+                    tokio::select! {
+                        () = reporter.journal.wait_past(seen) => {}
+                        () = stopping.rings.notified() => return,
+                    }
+                }
+            });
+        })?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.stop.is_set.store(true, Ordering::Release);
+        // A permit: the thread need not be waiting yet.
+        self.stop.rings.notify_one();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            log::error!("the report was not fed to its end");
+        }
+    }
+}
