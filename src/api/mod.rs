@@ -29,6 +29,7 @@
 //!   stored          what is stored, one level at a time
 //!   controls        the clock, gates and faults
 //!   clients         names of clients, marks between tests
+//!   report          findings, and ignore rules
 //!   states          the state of the server as a whole
 //!   shares          shares as a whole, their snapshots
 //!   log, events     which rows of the journal a request is given, by page or as a stream
@@ -66,6 +67,7 @@ mod objects;
 mod openapi;
 mod owner;
 mod page;
+mod report;
 mod routes;
 mod server;
 mod serving;
@@ -97,6 +99,7 @@ pub use log::{GetLog, StreamRequest, events_of, listed};
 pub use metrics::Metrics;
 pub use objects::*;
 pub use owner::*;
+pub use report::*;
 pub use server::{AdminOptions, ApiServer, CONNECTIONS_MAX};
 pub use serving::*;
 pub use session::Session;

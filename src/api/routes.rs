@@ -17,20 +17,22 @@ use super::calls::Api;
 use super::openapi::{Document, GetDocument};
 use super::session::Session;
 use super::{
-    AddClient, ApiFailure, BreakLease, ClientEntry, ClientList, ClientRemoved, ClockState,
-    CloseHandle, CloseHandles, Closed, ConnectionInfo, CreateShare, CreateSnapshot, DeleteShare,
-    DeleteSnapshot, DeleteState, Deleted, ErrorAnswer, Explanation, FaultAdded, FaultList,
-    GateAdded, GateEntry, GateList, GetClients, GetClock, GetConnection, GetEvents, GetFaults,
-    GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetLease, GetLeases, GetLocks, GetLog,
-    GetMessages, GetObjects, GetPending, GetShares, GetSnapshots, GetStates, GetStatus, GetWhy,
-    HandleList, History, HoldList, HoldOptions, HoldRow, LeaseBroken, LeaseList, LeaseShown,
-    LockList, MarkSet, MessageList, NewFault, NewGate, ObjectList, PendingList, Release,
-    ReleaseGate, ReleaseGates, ReleaseRequest, Released, RemoveClient, RemoveFault, RemoveFaults,
-    RemoveGate, RemoveGates, Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState,
-    ServerStatus, SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun,
-    StateDeleted, StateEntry, StateList, StateRestored, Stop, Stopping, TurnClock, Undelete,
-    Undeleted, Unmount, Unmounted, WaitAtGate, Waiting, Went,
+    AddClient, AddIgnore, ApiFailure, BreakLease, ClientEntry, ClientList, ClientRemoved,
+    ClockState, CloseHandle, CloseHandles, Closed, ConnectionInfo, CreateShare, CreateSnapshot,
+    DeleteShare, DeleteSnapshot, DeleteState, Deleted, ErrorAnswer, Explanation, FaultAdded,
+    FaultList, GateAdded, GateEntry, GateList, GetClients, GetClock, GetConnection, GetEvents,
+    GetFaults, GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetIgnores, GetJunit, GetLease,
+    GetLeases, GetLocks, GetLog, GetMessages, GetObjects, GetPending, GetReport, GetShares,
+    GetSnapshots, GetStates, GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions,
+    HoldRow, IgnoreList, Junit, LeaseBroken, LeaseList, LeaseShown, LockList, MarkSet, MessageList,
+    NewFault, NewGate, ObjectList, PendingList, Release, ReleaseGate, ReleaseGates, ReleaseRequest,
+    Released, RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, RemoveIgnore,
+    Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState, ServerStatus, SetMark,
+    ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted, StateEntry,
+    StateList, StateRestored, Stop, Stopping, TurnClock, Undelete, Undeleted, Unmount, Unmounted,
+    WaitAtGate, Waiting, Went,
 };
+use crate::bench::report::{IgnoreRule, Report};
 use crate::journal::json::EventPage;
 
 /// The parameter that names the account, which every call takes in its query.
@@ -224,6 +226,16 @@ calls! {
     GET "/api/v1/events" events: GetEvents => EventPage, 200 []
         "What happens, all services in one order: a page, or with `Accept: text/event-stream` as \
          server-sent events", task(Api::events);
+    GET "/api/v1/report" report: GetReport => Report, 200 []
+        "What went wrong between clients, or was never tried", plain(Session::report);
+    GET "/api/v1/report/junit" reportJunit: GetJunit => Junit, 200 []
+        "The report as a JUnit document", plain(Session::junit);
+    GET "/api/v1/report/ignore" ignores: GetIgnores => IgnoreList, 200 []
+        "Rules by which findings of the report are ignored", plain(Session::ignores);
+    POST "/api/v1/report/ignore" addIgnore: AddIgnore => IgnoreRule, 201 []
+        "Adds a rule by which findings are ignored", plain(Session::add_ignore);
+    DELETE "/api/v1/report/ignore/{id}" removeIgnore: RemoveIgnore => Removed, 200 []
+        "Removes a rule by which findings are ignored", plain(Session::remove_ignore);
     GET "/api/v1/locks" locks: GetLocks => LockList, 200 [409]
         "Byte-range locks and their holders", plain(Session::locks);
     GET "/api/v1/pending" pending: GetPending => PendingList, 200 []

@@ -20,6 +20,7 @@
 //!   gate           `gate`
 //!   fault          `fault`
 //!   matching       which requests a gate or a fault matches
+//!   report         `report`
 //!   state          `state`: all data saved, restored, reset
 //!   connection     `connection-string`
 //!   client         `client`: names of clients
@@ -65,6 +66,7 @@ mod out;
 mod progress;
 #[cfg(test)]
 mod reference;
+mod report;
 mod run;
 mod sas;
 mod serve;
@@ -113,8 +115,7 @@ const EXAMPLES: &str = "\
 Example:
   latchfs serve --daemon && echo hello > latchfs-mnt/a.txt
   latchfs hold latchfs-mnt/a.txt --share none --for 30s &
-  cat latchfs-mnt/a.txt          # Device or resource busy
-  latchfs why latchfs-mnt/a.txt  # who holds it
+  cat latchfs-mnt/a.txt || latchfs why latchfs-mnt/a.txt  # Device or resource busy; who holds it
 Exit status: 0 done, 1 the answer is no, 2 failed, 3 closed by force, 16 somebody else holds it.
 Without a command, latchfs runs `serve`. Most options can also be set by a variable, such as
 LATCHFS_DATA for --data: docs/configuration.md has them all. -V, --version: print the version.";
@@ -151,6 +152,7 @@ enum Command {
     Clock(clock::ClockCommand),
     Gate(gate::GateCommand),
     Fault(fault::FaultCommand),
+    Report(report::ReportCommand),
     State(state::StateCommand),
     Client(client::ClientCommand),
 }
@@ -207,6 +209,7 @@ pub fn run() -> ExitCode {
         Command::Clock(clock) => clock.run(),
         Command::Gate(gate) => gate.run(),
         Command::Fault(fault) => fault.run(),
+        Command::Report(report) => report.run(),
         Command::State(state) => state.run(),
         Command::Client(client) => client.run(),
         Command::Shares(shares) => shares.run(),

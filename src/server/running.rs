@@ -22,6 +22,7 @@ use super::options::{Builder, FillProgress, ServerOptions};
 use crate::api::{
     About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, MountRow, Serving, Session,
 };
+use crate::bench::report::Follower;
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;
@@ -51,6 +52,7 @@ pub struct Server {
     places: MountPoints,
     api: Option<ApiServer>,
     event_file: Option<EventFile>,
+    _report: Follower,
     _root: Option<DataRoot>,
     _memory: Option<Memory>,
     names: Vec<String>,
@@ -118,6 +120,8 @@ impl Server {
         let host = Arc::new(host);
         let serving = Arc::clone(&host) as Arc<dyn Serving>;
         let event_file = event_file.map(OpenedEventFile::start).transpose()?;
+        let report = Arc::clone(&host.accounts.controls().report);
+        let report = Follower::start(report).map_err(StartError::system("starting the report"))?;
         let services = listeners.addresses();
         let admin = admin.map(|admin| admin.options(&host, services));
         let api = ApiServer::start(&host.control(), &serving, admin)?;
@@ -127,6 +131,7 @@ impl Server {
             places,
             api: Some(api),
             event_file,
+            _report: report,
             _root: root,
             _memory: memory,
             names,

@@ -15,6 +15,7 @@ pub use gates::{EndedAtGate, GateRow, Gates, NewGate, Stopped, WaitingRow};
 
 pub use crate::rules::gate::{Point, Visitor};
 
+use super::report::Reporter;
 use crate::clock::{TestClock, TimeSource};
 use crate::journal::Journal;
 
@@ -46,6 +47,8 @@ pub struct Controls {
     pub faults: Faults,
     /// The journal that is told which gates and faults a request meets.
     pub journal: Arc<Journal>,
+    /// What the journal's rows say of the clients.
+    pub report: Arc<Reporter>,
 }
 
 impl Default for Controls {
@@ -60,7 +63,8 @@ impl Controls {
     /// Controls with the clock and the journal of their server.
     pub fn new(clock: Arc<TestClock>, journal: Arc<Journal>) -> Self {
         let gates = Gates::told_of_in(Arc::clone(&journal));
-        Self { clock, gates, faults: Faults::default(), journal }
+        let report = Arc::new(Reporter::new(Arc::clone(&journal)));
+        Self { clock, gates, faults: Faults::default(), journal, report }
     }
 
     /// Whether any gate or fault is there: else requests need not be described.

@@ -12,7 +12,7 @@ use crate::common::http::{ACCOUNT, Got, Kept};
 use crate::control::fixture::{Folder, Server};
 use crate::service::account_sas;
 
-fn serve() -> (Folder, Server, Api) {
+pub fn serve() -> (Folder, Server, Api) {
     let folder = Folder::new();
     let server = folder.start(&["serve", "--no-mount", "--share", "docs"]);
     let api = Api::of(&folder);

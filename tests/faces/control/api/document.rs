@@ -108,6 +108,13 @@ impl Prepared<'_> {
                 self.api.send("PUT", "states/one", &json!({})).is(200);
                 path.replace("{name}", "one")
             }
+            "removeIgnore" => {
+                let ignore = json!({ "rule": "file", "object": "**", "why": "a test" });
+                let id =
+                    super::fixture::body(&self.api.post("report/ignore", &ignore).is(201))["id"]
+                        .as_u64();
+                at(id.unwrap())
+            }
             "removeClient" => {
                 // Another call has added it, or not.
                 self.api.post("clients", &json!({ "name": "A" }));

@@ -9,6 +9,7 @@ mod held;
 mod holds;
 mod limits;
 mod looks;
+mod report;
 mod rows;
 mod schema;
 mod security;
