@@ -4,11 +4,10 @@
 //! the `ETags` and refusals that the services would give them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::bench::report::{Engine, Level, Report, ReportRow};
 use crate::journal::row::{AnswerEnd, AnsweredRequest, RequestRefusal};
-use crate::journal::{ChangedObject, Given, GivenMessage, ListedObject};
+use crate::journal::{ChangedObject, GivenMessage, ListedObject};
 use crate::rules::Timestamp;
 use crate::rules::address::ObjectAddress;
 use crate::rules::asked::{Asked, Fingerprint, Parts};
@@ -316,22 +315,8 @@ fn answered(service: ServiceKind, operation: &'static str, object: &str) -> Answ
         (ServiceKind::Queue, [queue, id]) => format!("{queue}/messages/{id}"),
         _ => path.to_owned(),
     };
-    AnsweredRequest {
-        service,
-        operation,
-        path,
-        who: Who::default(),
-        client_request: None,
-        user_agent: None,
-        request_id: String::new(),
-        status: Some(200),
-        code: String::new(),
-        took: Duration::ZERO,
-        refusal: None,
-        asked: Asked::default(),
-        given: Given::default(),
-        answer: AnswerEnd::Sent,
-    }
+    let unknown = AnsweredRequest::of(service, Who::default());
+    AnsweredRequest { operation, path, status: Some(200), ..unknown }
 }
 
 fn refuse(request: &mut AnsweredRequest, status: u16, code: &str, conflict: Option<Conflict>) {

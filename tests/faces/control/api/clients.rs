@@ -20,13 +20,13 @@ pub fn serve() -> (Folder, Server, Api) {
 }
 
 /// Adds a client; the account with its key.
-fn add(api: &Api, name: &str) -> Credential {
+pub fn add(api: &Api, name: &str) -> Credential {
     let added = body(&api.post("clients", &json!({ "name": name })).is(201));
     format!("{ACCOUNT}:{}", added["key"].as_str().unwrap()).parse().unwrap()
 }
 
 /// Sends a request on a connection, signed with a key.
-fn ask(
+pub fn ask(
     connection: &mut Kept,
     key: &Credential,
     method: &str,
@@ -66,7 +66,7 @@ fn names(api: &Api, after: u64) -> Vec<(String, String)> {
     rows.iter().map(|row| (text(row, "client"), text(row, "client_by"))).collect()
 }
 
-const BLOCK: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
+pub const BLOCK: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
 
 #[test]
 fn the_key_that_signs_names_the_client_on_a_shared_connection() {
