@@ -23,7 +23,7 @@ pub struct GetReport {
     pub level: Option<String>,
 }
 
-/// Asks for the report as a JUnit document.
+/// Asks for the report as a `JUnit` document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GetJunit {
     /// What was found since this mark, the latest of the name; all without it

@@ -10,7 +10,7 @@ use clap::builder::Resettable;
 /// The commands by what they are for, each in one group.
 pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["serve", "mount", "unmount", "stop", "health", "doctor", "completions"]),
-    ("Look", &["status", "handles", "why", "history", "events"]),
+    ("Look", &["status", "handles", "why", "history", "events", "report"]),
     ("Hold and close", &["hold", "run", "close-handle", "lease", "undelete"]),
     ("Data", &["ls", "mk", "put", "get", "rm", "shares", "snapshot", "connection-string", "sas"]),
     ("Test bench", &["clock", "gate", "fault", "state", "client"]),

@@ -135,6 +135,7 @@ enum Command {
     Why(marks::WhyCommand),
     History(history::History),
     Events(events::EventsCommand),
+    Report(report::ReportCommand),
     Hold(hold::HoldCommand),
     Run(run::RunCommand),
     CloseHandle(handles::CloseHandle),
@@ -152,7 +153,6 @@ enum Command {
     Clock(clock::ClockCommand),
     Gate(gate::GateCommand),
     Fault(fault::FaultCommand),
-    Report(report::ReportCommand),
     State(state::StateCommand),
     Client(client::ClientCommand),
 }

@@ -1,5 +1,6 @@
 //! `latchfs report`: what went wrong between clients, or was never tried.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ pub struct ReportCommand {
     #[arg(long, value_name = "LEVEL", env = "LATCHFS_FAIL_ON", value_parser = levels())]
     fail_on: Option<Level>,
 
-    /// Write the findings to this file too, as JUnit does; `--fail-on` says which of them fail
+    /// Write the findings to this file too, as `JUnit` does; `--fail-on` says which of them fail
     /// [default of that: error]
     #[arg(long, value_name = "FILE", env = "LATCHFS_JUNIT")]
     junit: Option<PathBuf>,
@@ -87,9 +88,9 @@ fn words(report: &Report, paint: Paint, wide: bool) -> String {
         text.push('\n');
     }
     if !never.is_empty() {
-        text += &format!("{}\n", paint.bold("never tested"));
+        let _ = writeln!(text, "{}", paint.bold("never tested"));
         for finding in &never {
-            text += &format!("  {}: {}\n", printable(&finding.object), finding.message);
+            let _ = writeln!(text, "  {}: {}", printable(&finding.object), finding.message);
         }
         text.push('\n');
     }
@@ -111,7 +112,7 @@ fn last_line(report: &Report) -> String {
     });
     let mut line = format!("{} in {} requests", counted.join(", "), report.requests);
     if report.ignored > 0 {
-        line += &format!("; {} ignored by rules", report.ignored);
+        let _ = write!(line, "; {} ignored by rules", report.ignored);
     }
     if report.incomplete {
         line += "; incomplete: not everything fitted in memory";
@@ -131,7 +132,7 @@ fn paragraph(finding: &Finding, paint: Paint, wide: bool) -> String {
     let mark = finding.mark.as_ref().map(|mark| format!(", in {mark}")).unwrap_or_default();
     let object = paint.place(&finding.object);
     let mut text = format!("{level}: {} of {object}{times}{mark}\n", finding.rule.name());
-    text += &format!("  {}.\n", finding.message);
+    let _ = writeln!(text, "  {}.", finding.message);
     let width = |of: fn(&Evidence) -> &str| {
         finding.evidence.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
     };
@@ -140,12 +141,13 @@ fn paragraph(finding: &Finding, paint: Paint, wide: bool) -> String {
         let etag = row.etag.as_deref().unwrap_or("-");
         let status = row.status.map_or("no answer".to_owned(), |status| status.to_string());
         let time = time_of_day(&row.time).filter(|_| wide).unwrap_or(&row.time);
-        text += &format!(
-            "  {:>8}  {time}  {:client$}  {:operation$}  {}  {etag}  {status}\n",
+        let _ = writeln!(
+            text,
+            "  {:>8}  {time}  {:client$}  {:operation$}  {}  {etag}  {status}",
             row.seq, row.client, row.operation, row.object
         );
     }
-    text += &format!("  {}\n", finding.advice);
+    let _ = writeln!(text, "  {}", finding.advice);
     printable(&text).into_owned()
 }
 

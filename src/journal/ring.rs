@@ -423,7 +423,7 @@ mod tests {
         (0..LISTED_MAX).for_each(|_| given.lists(object(), None));
         let listed = || {
             let begun = AnsweredRequest::of(ServiceKind::Blob, Who::default());
-            Event::Request(AnsweredRequest { given: given.clone(), ..begun })
+            Event::Request(Box::new(AnsweredRequest { given: given.clone(), ..begun }))
         };
         let journal = journal([PASSING_MAX, 1]);
         let fit = LISTS_BYTES / given.lists_bytes();

@@ -59,7 +59,7 @@ pub enum Event {
         generation: u64,
     },
     /// A request was answered.
-    Request(AnsweredRequest),
+    Request(Box<AnsweredRequest>),
     /// A request stopped at a gate.
     Gated(AtGate),
     /// A request that had stopped at a gate went on.

@@ -108,18 +108,22 @@ fn as_text<S: Serializer>(text: &impl ToString, to: S) -> Result<S::Ok, S::Error
     to.serialize_str(&text.to_string())
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
 fn iso_text<S: Serializer>(when: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&iso(*when))
 }
 
+#[expect(clippy::ref_option, reason = "the form that serde calls")]
 fn iso_option<S: Serializer>(when: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
     when.map(iso).serialize(to)
 }
 
+#[expect(clippy::ref_option, reason = "the form that serde calls")]
 fn hex_option<S: Serializer>(hash: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
     hash.map(|hash| format!("{hash:016x}")).serialize(to)
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }

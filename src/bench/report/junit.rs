@@ -1,5 +1,7 @@
-//! The report as a JUnit document, which CI systems show: a test case for each finding, and one for
-//! the report itself. Findings below the level that fails pass, with their text as output.
+//! The report as a `JUnit` document, which CI systems show: a test case for each finding, and one
+//! for the report itself. Findings below the level that fails pass, with their text as output.
+
+use std::fmt::Write as _;
 
 use super::finding::{Evidence, Finding, Level};
 use super::sections::Report;
@@ -16,8 +18,9 @@ pub fn document(report: &Report, fails: Level) -> String {
          tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\" time=\"0\">\n",
         found.len() + 1
     );
-    text += &format!(
-        "<testcase classname=\"{CLASS}\" name=\"requests looked at: {}{}\" time=\"0\"/>\n",
+    let _ = writeln!(
+        text,
+        "<testcase classname=\"{CLASS}\" name=\"requests looked at: {}{}\" time=\"0\"/>",
         report.requests,
         if report.incomplete { ", incomplete" } else { "" }
     );

@@ -197,22 +197,19 @@ fn lost(past: &Past, overwrite: &Overwrite, other: &Write) -> Found {
     let (one, two) = (past.name(read.client), past.name(other.step.client));
     let verb = if write.step.etag.is_none() { "deleted" } else { "overwrote" };
     let mut steps = vec![read.clone(), other.step.clone(), write.step.clone()];
-    let (rule, message) = match learned {
-        Some(learned) => {
-            steps.push(learned.clone());
-            let message = format!(
-                "{one} read the content, {two} changed it, and {one} {verb} the change with the \
-                 ETag of a later {}",
-                learned.operation
-            );
-            (ReportRule::LaunderedEtag, message)
-        }
-        None => {
-            let message = format!(
-                "{one} read it, {two} changed it, and {one} {verb} the change without a condition"
-            );
-            (rule_of(past, write), message)
-        }
+    let (rule, message) = if let Some(learned) = learned {
+        steps.push(learned.clone());
+        let message = format!(
+            "{one} read the content, {two} changed it, and {one} {verb} the change with the \
+             ETag of a later {}",
+            learned.operation
+        );
+        (ReportRule::LaunderedEtag, message)
+    } else {
+        let message = format!(
+            "{one} read it, {two} changed it, and {one} {verb} the change without a condition"
+        );
+        (rule_of(past, write), message)
     };
     Found::new(rule, Level::Error, steps, message)
 }

@@ -208,20 +208,19 @@ impl Past {
 
     /// The client of this name; none if there are too many.
     pub fn client(&mut self, name: &Arc<str>, is_strong: bool) -> Option<ClientId> {
-        let id = match self.client_ids.get(name) {
-            Some(id) => *id,
-            None => {
-                let id = ClientId(self.next(self.clients.len())?);
-                self.client_ids.insert(Arc::clone(name), id);
-                self.clients.push(ClientState {
-                    name: Arc::clone(name),
-                    is_strong: false,
-                    requests: 0,
-                    lists: VecDeque::new(),
-                    believes: Vec::new(),
-                });
-                id
-            }
+        let id = if let Some(id) = self.client_ids.get(name) {
+            *id
+        } else {
+            let id = ClientId(self.next(self.clients.len())?);
+            self.client_ids.insert(Arc::clone(name), id);
+            self.clients.push(ClientState {
+                name: Arc::clone(name),
+                is_strong: false,
+                requests: 0,
+                lists: VecDeque::new(),
+                believes: Vec::new(),
+            });
+            id
         };
         self.of_client(id).is_strong |= is_strong;
         Some(id)

@@ -95,7 +95,7 @@ impl Sections {
     pub fn mark(&mut self, name: &str) {
         if self.all.len() > MARKS_MAX {
             let oldest = self.all.remove(1);
-            self.kept -= self.all[0].absorb(oldest);
+            self.kept -= self.all[0].add_all(&oldest);
         }
         self.all.push(Section { mark: Some(name.to_owned()), ..Section::default() });
     }
@@ -228,10 +228,6 @@ impl Section {
             }
         }
         same
-    }
-
-    fn absorb(&mut self, later: Self) -> usize {
-        self.add_all(&later)
     }
 }
 

@@ -120,10 +120,9 @@ fn refused_by(row: &ReportRow<'_>) -> Option<RefusalCause> {
         Some(RefusalKind::NotFound) if row.asked().receipt_used.is_some() => {
             Some(RefusalCause::Receipt)
         }
-        Some(_) => None,
         None if status == 412 => Some(RefusalCause::Condition),
         None if status == 404 && row.asked().receipt_used.is_some() => Some(RefusalCause::Receipt),
-        None => None,
+        Some(_) | None => None,
     }
 }
 

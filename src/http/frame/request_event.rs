@@ -123,7 +123,7 @@ impl RequestEvent {
 impl Gathered {
     fn push(self) {
         let Self { site, account, answered, .. } = self;
-        site.accounts.controls().journal.push(account, Event::Request(answered));
+        site.accounts.controls().journal.push(account, Event::Request(Box::new(answered)));
     }
 }
 

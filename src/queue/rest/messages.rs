@@ -46,7 +46,9 @@ pub(super) async fn get(call: &Call<'_>, _: Incoming) -> Answer {
     let visibility = GET_VISIBILITY.read(call.query.get(VISIBILITY_TIMEOUT))?;
     let queues = queues(call)?;
     let got = queues.get_messages(call.context, queue_name(call)?, most, visibility).await?;
-    got.iter().for_each(|Shown { message, .. }| note(call, message));
+    for Shown { message, .. } in &got {
+        note(call, message);
+    }
     Ok(listed(&got, true))
 }
 

@@ -175,7 +175,8 @@ fn of_data(
         (Locator::TableEntry(_), Verb::Get) => &TABLE_GET,
         (Locator::TableEntry(_), Verb::Delete) => &TABLE_DELETE,
         (Locator::Table(_), Verb::Get) => &TABLE_QUERY_ENTITIES,
-        (Locator::Table(_), Verb::Post) => &TABLE_INSERT_ENTITY,
+        // What goes on after the table is refused by the operation: it depends on table and body.
+        (Locator::Table(_) | Locator::Beneath(_), Verb::Post) => &TABLE_INSERT_ENTITY,
         (Locator::Entity(..), Verb::Get) => &TABLE_GET_ENTITY,
         (Locator::Entity(..), Verb::Put) if conditional => &TABLE_UPDATE_ENTITY,
         (Locator::Entity(..), Verb::Put) => &TABLE_INSERT_OR_REPLACE_ENTITY,
@@ -183,8 +184,6 @@ fn of_data(
         (Locator::Entity(..), Verb::Merge | Verb::Patch) => &TABLE_INSERT_OR_MERGE_ENTITY,
         (Locator::Entity(..), Verb::Delete) => &TABLE_DELETE_ENTITY,
         (Locator::Batch, Verb::Post) => &TABLE_BATCH,
-        // Refused by the operation: it depends on the table and on the body.
-        (Locator::Beneath(_), Verb::Post) => &TABLE_INSERT_ENTITY,
         (Locator::Beneath(_), Verb::Get) => {
             let why = "a path does not go on after the name of a table";
             return Err(refusal_of_form(TableDenial::NotImplemented(why.to_owned())));

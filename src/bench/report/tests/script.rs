@@ -79,7 +79,7 @@ impl Script {
         let mut held = std::mem::take(&mut self.held);
         held.reverse();
         for (client, request) in held {
-            self.send(&client, request);
+            self.send(&client, &request);
         }
     }
 
@@ -106,7 +106,7 @@ impl Script {
         if self.holds {
             self.held.push((client.to_owned(), request));
         } else {
-            self.send(client, request);
+            self.send(client, &request);
         }
     }
 
@@ -245,7 +245,7 @@ impl Script {
         });
     }
 
-    fn send(&mut self, client: &str, request: AnsweredRequest) {
+    fn send(&mut self, client: &str, request: &AnsweredRequest) {
         self.seq += 1;
         let who = Who::named(client, self.by);
         let object = crate::journal::json::object_of(request.service, &request.path);
@@ -254,7 +254,7 @@ impl Script {
             time: Timestamp(0),
             account: "one",
             client: &who.named.unwrap(),
-            request: &request,
+            request,
             object: &object.unwrap_or_default(),
         });
     }
