@@ -2,7 +2,7 @@
 
 use latchfs::blob::service::BlobOptions;
 
-use super::access::{open_to, signed};
+use super::access::{open_to, signed, state_sas};
 use super::fixture::{A, B, Blobs, Got, KEYS};
 use super::requests::{BLOCK, blob_for, container, request};
 use crate::common::pages::rows_of;
@@ -250,7 +250,29 @@ fn what_is_different_from_the_service_is_as_the_page_says() {
                 assert_eq!(blobs.get("/con/k", &key).is(200).text(), "plain");
                 blobs.get("/con/k", &[]).refused(409, "BlobUsesCustomerSpecifiedEncryption");
             }
-            other => panic!("nothing tries {other}"),
+            other => try_kept_or_refused(&blobs, other),
         }
+    }
+}
+
+/// What latchfs keeps and does not enforce, or refuses.
+fn try_kept_or_refused(blobs: &Blobs, what: &str) {
+    match what {
+        "encryption scopes" => {
+            let scope = [("x-ms-encryption-scope", "any")];
+            blobs.upload("scoped", "plain", &scope).is(201);
+            let shown = blobs.head("/con/scoped", &scope).is(200);
+            assert_eq!(shown.header("x-ms-encryption-scope"), "any");
+        }
+        "access tier `Smart`" => {
+            let tier = blobs.put("/con/b?comp=tier", &[("x-ms-access-tier", "Smart")]);
+            tier.refused(400, "InvalidHeaderValue");
+        }
+        "a SAS for a directory (`sr=d`)" => {
+            let blobs = signed(BlobOptions::default());
+            let signed = state_sas("con/b", "d", "", [""; 5]);
+            blobs.get(&format!("/con/b?{signed}"), &[]).refused(403, "AuthenticationFailed");
+        }
+        other => panic!("nothing tries {other}"),
     }
 }

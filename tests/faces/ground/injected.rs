@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::common::http::{Got, ask};
 use crate::common::need;
@@ -27,25 +29,38 @@ pub struct Strace(Child);
 
 impl Strace {
     pub fn attach(pid: u32, args: &[&str]) -> Self {
-        let pid = pid.to_string();
+        wait_for("all threads to be traced", || {
+            let strace = Self::spawn(pid, args);
+            // strace looks for threads once: it misses one that another thread starts meanwhile.
+            let end = Instant::now() + Duration::from_secs(3);
+            while Instant::now() < end {
+                if all_are_traced(pid) {
+                    return Some(strace);
+                }
+                thread::yield_now();
+            }
+            None
+        })
+    }
+
+    fn spawn(pid: u32, args: &[&str]) -> Self {
         let child = Command::new("strace")
-            .args(["-f", "-qq", "-p", &pid])
+            .args(["-f", "-qq", "-p", &pid.to_string()])
             .args(args)
             .stdin(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        wait_for("all threads to be traced", || {
-            let mut threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-            let traced = threads.all(|thread| {
-                let status = fs::read_to_string(thread.unwrap().path().join("status"));
-                // A thread that has ended meanwhile needs no tracer.
-                status.is_ok_and(|status| !status.contains("TracerPid:\t0\n"))
-            });
-            traced.then_some(())
-        });
-        Self(child)
+            .spawn();
+        Self(child.unwrap())
     }
+}
+
+fn all_are_traced(pid: u32) -> bool {
+    let mut threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.all(|thread| {
+        let status = fs::read_to_string(thread.unwrap().path().join("status"));
+        // A thread that has ended meanwhile needs no tracer.
+        status.map_or(true, |status| !status.contains("TracerPid:\t0\n"))
+    })
 }
 
 impl Drop for Strace {

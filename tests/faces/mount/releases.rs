@@ -8,11 +8,17 @@ use std::time::{Duration, Instant};
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode};
 use latchfs::file::service::{Asking, RELEASE_WAIT, TimeChange};
-use latchfs::journal::Happening;
+use latchfs::journal::{FileEvent, Happening};
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, errno, open, open_errno, rounds, share_path, somebody, soon};
 use crate::mount::program::Program;
+
+/// The refusals that the journal has.
+fn refusals(at: &Fixture) -> Vec<FileEvent> {
+    let events = at.events.file_events().into_iter();
+    events.filter(|event| matches!(event.what, Happening::Refused { .. })).collect()
+}
 
 #[test]
 fn one_process_opens_again_right_after_it_closed() {
@@ -22,7 +28,7 @@ fn one_process_opens_again_right_after_it_closed() {
     for round in 0..rounds(10_000) {
         assert_eq!(open_errno(&path, accesses[round % 3]), 0, "round {round}");
     }
-    let refused = at.events.file_events();
+    let refused = refusals(&at);
     assert!(refused.is_empty(), "nobody was refused, but the log says {refused:?}");
 }
 
@@ -75,7 +81,7 @@ fn a_copied_descriptor_is_a_true_conflict_and_is_told_so_in_bounded_time() {
     let begun = Instant::now();
     assert_eq!(open_errno(&path, Access::R), libc::EBUSY);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    let refused = at.events.file_events();
+    let refused = refusals(&at);
     assert_eq!(refused.len(), 1, "it is noted once, however often it was tried: {refused:?}");
     drop(copy);
     assert_eq!(open_errno(&path, Access::R), 0);
@@ -96,7 +102,7 @@ fn a_removal_that_a_copied_descriptor_refuses_is_noted_once() {
         }
         assert_eq!(removed.join().unwrap(), libc::EBUSY);
     });
-    let refused = at.events.file_events();
+    let refused = refusals(&at);
     assert_eq!(refused.len(), 1, "{refused:?}");
     drop(copy);
 }
@@ -186,8 +192,7 @@ fn rest_meets_nobody_right_after_a_close_on_the_mount() {
         drop(open(&path, Access::R).unwrap());
         at.share.delete_file(asking, &name).unwrap_or_else(|e| panic!("round {round}: {e}"));
     }
-    let refused = at.events.file_events().into_iter();
-    let refused: Vec<_> = refused.filter(|e| matches!(e.what, Happening::Refused { .. })).collect();
+    let refused = refusals(&at);
     assert!(refused.is_empty(), "nobody was refused, but the log says {refused:?}");
 }
 
