@@ -130,9 +130,10 @@ fn paragraph(finding: &Finding, paint: Paint, wide: bool) -> String {
     let times =
         if finding.count == 1 { String::new() } else { format!(", {} times", finding.count) };
     let mark = finding.mark.as_ref().map(|mark| format!(", in {mark}")).unwrap_or_default();
-    let object = paint.place(&finding.object);
+    let object = paint.place(&printable(&finding.object));
+    let mark = printable(&mark);
     let mut text = format!("{level}: {} of {object}{times}{mark}\n", finding.rule.name());
-    let _ = writeln!(text, "  {}.", finding.message);
+    let _ = writeln!(text, "  {}.", printable(&finding.message));
     let width = |of: fn(&Evidence) -> &str| {
         finding.evidence.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
     };
@@ -144,11 +145,14 @@ fn paragraph(finding: &Finding, paint: Paint, wide: bool) -> String {
         let _ = writeln!(
             text,
             "  {:>8}  {time}  {:client$}  {:operation$}  {}  {etag}  {status}",
-            row.seq, row.client, row.operation, row.object
+            row.seq,
+            printable(&row.client),
+            row.operation,
+            printable(&row.object)
         );
     }
     let _ = writeln!(text, "  {}", finding.advice);
-    printable(&text).into_owned()
+    text
 }
 
 /// `03:04:05.123` of `2026-01-02T03:04:05.1234567Z`.

@@ -48,7 +48,8 @@ pub fn reads(operation: &str) -> OperationReads {
         | "Get Directory Properties"
         | "Get Container Properties"
         | "Get Container Metadata" => OperationReads::Attributes,
-        "List Blobs" | "List Directories and Files" => OperationReads::Names,
+        // The names that a list of a directory has shown are not in its row.
+        "List Blobs" => OperationReads::Names,
         _ => OperationReads::Nothing,
     }
 }

@@ -82,7 +82,10 @@ impl BlobCall<'_> {
             deleted_with_versions: has("deletedwithversions"),
         };
         let page = self.told(self.engine()?.list_blobs(self.cx(), name, query))?;
+        let parts = ["marker", "startfrom", "endbefore", "delimiter"];
+        let is_part = page.next.is_some() || parts.iter().any(|it| self.query.get(it).is_some());
         self.cx().note(|given| {
+            given.listed_more |= is_part;
             for item in &page.items {
                 let BlobListItem::Blob(blob) = item else { continue };
                 if !blob.is_current {

@@ -7,6 +7,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use super::FileCall;
 use super::rest_path::rest_path;
 use crate::file::service::{Creation, LinkProperties};
+use crate::http::auth::{GrantedBy, SasScope};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
@@ -55,6 +56,11 @@ impl FileCall<'_> {
         let kind = self.request.required(TYPE)?;
         if !kind.eq_ignore_ascii_case("file") {
             return Err(Refusal::header(TYPE, kind, "it must be file"));
+        }
+        if matches!(&self.grant.by, GrantedBy::Sas { scope: SasScope::Object, .. }) {
+            let why = "the SAS of one file grants nothing on the target of a hard link";
+            let code = "AuthorizationResourceTypeMismatch";
+            return Err(Refusal::explained(StatusCode::FORBIDDEN, code, why));
         }
         // A path from the root of the share, which clients do not encode.
         let target = self.request.required("x-ms-file-target-file")?.replace('%', "%25");

@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::common::http::{Got, ask};
 use crate::common::need;
@@ -29,38 +27,25 @@ pub struct Strace(Child);
 
 impl Strace {
     pub fn attach(pid: u32, args: &[&str]) -> Self {
-        wait_for("all threads to be traced", || {
-            let strace = Self::spawn(pid, args);
-            // strace looks for threads once: it misses one that another thread starts meanwhile.
-            let end = Instant::now() + Duration::from_secs(3);
-            while Instant::now() < end {
-                if all_are_traced(pid) {
-                    return Some(strace);
-                }
-                thread::yield_now();
-            }
-            None
-        })
-    }
-
-    fn spawn(pid: u32, args: &[&str]) -> Self {
-        let child = Command::new("strace")
-            .args(["-f", "-qq", "-p", &pid.to_string()])
+        let pid = pid.to_string();
+        let mut child = Command::new("strace")
+            .args(["-f", "-qq", "-p", &pid])
             .args(args)
             .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
+            .spawn()
+            .unwrap();
+        wait_for("all threads to be traced", || {
+            assert_eq!(child.try_wait().unwrap(), None, "strace has ended: {args:?}");
+            let mut threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+            let traced = threads.all(|thread| {
+                let status = fs::read_to_string(thread.unwrap().path().join("status"));
+                // A thread that has ended meanwhile needs no tracer.
+                status.map_or(true, |status| !status.contains("TracerPid:\t0\n"))
+            });
+            traced.then_some(())
+        });
+        Self(child)
     }
-}
-
-fn all_are_traced(pid: u32) -> bool {
-    let mut threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    threads.all(|thread| {
-        let status = fs::read_to_string(thread.unwrap().path().join("status"));
-        // A thread that has ended meanwhile needs no tracer.
-        status.map_or(true, |status| !status.contains("TracerPid:\t0\n"))
-    })
 }
 
 impl Drop for Strace {
@@ -204,7 +189,9 @@ pub fn calls_of(pid: u32, run: impl FnOnce()) -> BTreeMap<String, usize> {
     for line in fs::read_to_string(path).unwrap().lines() {
         let mut words = line.splitn(2, ' ');
         let (thread, call) = (words.next().unwrap(), words.next().unwrap_or_default());
-        if let Some((name, _)) = call.trim_start().split_once('(') {
+        // A call that another thread's line interrupted goes on as `<... statx resumed>`.
+        let begun = call.trim_start();
+        if let Some((name, _)) = begun.split_once('(').filter(|_| !begun.starts_with('<')) {
             *by_thread.entry((thread.to_owned(), name.to_owned())).or_default() += 1;
         }
     }

@@ -1,7 +1,9 @@
 """Copies of whole files, under way and aborted, and ranges taken from a URL."""
 
 import asyncio
+from datetime import timedelta
 
+from azure.storage.fileshare import FileSasPermissions
 from checks import PATIENCE, now, refused
 
 GIB = 1 << 30
@@ -71,18 +73,27 @@ async def from_url(it, share):
     source, target = share.get_file_client("source"), share.get_file_client("ranges")
     await source.upload_file(b"0123456789")
     await target.create_file(10)
-    answer = await target.upload_range_from_url(source.url, offset=2, length=4, source_offset=5)
+    url = readable(it, source)
+    answer = await target.upload_range_from_url(url, offset=2, length=4, source_offset=5)
     assert answer["etag"] and len(answer["content_crc64"]) == 8
     assert await (await target.download_file()).readall() == b"\0\0" + b"5678" + bytes(4)
     crc = bytes(answer["content_crc64"])
     same = {"offset": 0, "length": 4, "source_offset": 5}
-    await target.upload_range_from_url(source.url, **same, source_if_match_crc64=crc)
+    await target.upload_range_from_url(url, **same, source_if_match_crc64=crc)
     other = {"source_if_none_match_crc64": crc}
     await refused(
-        412, "SourceConditionNotMet", target.upload_range_from_url(source.url, **same, **other)
+        412, "SourceConditionNotMet", target.upload_range_from_url(url, **same, **other)
     )
     wrong = {"source_content_crc64": bytes(8)}
-    await refused(400, "Crc64Mismatch", target.upload_range_from_url(source.url, **same, **wrong))
-    none = share.get_file_client("none").url
+    await refused(400, "Crc64Mismatch", target.upload_range_from_url(url, **same, **wrong))
+    none = readable(it, share.get_file_client("none"))
     await refused(404, "ResourceNotFound", target.upload_range_from_url(none, **same))
-    await refused(416, "InvalidRange", target.upload_range_from_url(source.url, 8, 4, 0))
+    await refused(416, "InvalidRange", target.upload_range_from_url(url, 8, 4, 0))
+
+
+def readable(it, file):
+    """The URL of a file of the share with a SAS that reads it."""
+    end = now() + timedelta(hours=1)
+    may = FileSasPermissions(read=True)
+    sas = it.face.generate_file_sas(it.account, "copies", [file.file_name], it.key, may, end)
+    return f"{file.url}?{sas}"

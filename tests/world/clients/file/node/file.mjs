@@ -91,9 +91,17 @@ async function ranges(share) {
   await refused(416, "InvalidRange", () => file.clearRange(9, 3));
   assert.equal(String(await file.downloadToBuffer()), "\0-abc--XY-");
   const from = await filled(share, "from.txt", "0123456789");
-  await file.uploadRangeFromURL(from.url, 4, 0, 3);
+  await refused(401, "CannotVerifyCopySource", () => file.uploadRangeFromURL(from.url, 4, 0, 3));
+  await file.uploadRangeFromURL(await readable(from), 4, 0, 3);
   assert.equal(String(await file.downloadToBuffer()), "456bc--XY-");
-  await refused(404, "ResourceNotFound", () => file.uploadRangeFromURL(none(share).url, 0, 0, 3));
+  const missing = await readable(none(share));
+  await refused(404, "ResourceNotFound", () => file.uploadRangeFromURL(missing, 0, 0, 3));
+}
+
+/** The URL of a file with a SAS that reads it. */
+function readable(file) {
+  const permissions = sdk.FileSASPermissions.parse("r");
+  return file.generateSasUrl({ permissions, expiresOn: new Date(Date.now() + 3_600_000) });
 }
 
 async function rangeLists(share) {

@@ -52,7 +52,7 @@ async function policies() {
   await queue.setAccessPolicy([{ id: "one", accessPolicy }, { id: "two", accessPolicy: {} }]);
   const { signedIdentifiers: kept } = await queue.getAccessPolicy();
   assert.deepEqual(
-    kept.map(({ id, accessPolicy }) => [id, accessPolicy.permissions]),
+    kept.map(({ id, accessPolicy }) => [id, accessPolicy?.permissions]),
     [
       ["one", "raup"],
       ["two", undefined],
