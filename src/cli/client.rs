@@ -6,8 +6,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::locate::ServerByPath;
-use super::out::Output;
+use super::locate::AccountByPath;
 use crate::api::{self, ApiClient, ClientEntry};
 
 const EXAMPLE: &str = "\
@@ -42,7 +41,7 @@ struct AddClient {
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: AccountByPath,
 }
 
 /// List the clients
@@ -53,7 +52,7 @@ struct AddClient {
 #[command(after_help = "Example:\n  latchfs client list --json")]
 struct ListClients {
     #[command(flatten)]
-    common: Common,
+    common: AccountByPath,
 }
 
 /// Remove a client: its key is one no more
@@ -64,31 +63,17 @@ struct RemoveClient {
     name: String,
 
     #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Args)]
-struct Common {
-    #[command(flatten)]
-    output: Output,
-
-    /// Account [default: the server's first]
-    #[arg(long, value_name = "NAME", env = "LATCHFS_ACCOUNT")]
-    account: Option<String>,
-
-    #[command(flatten)]
-    server: ServerByPath,
+    common: AccountByPath,
 }
 
 impl ClientCommand {
-    /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let common = match &self.command {
             ClientSubcommand::Add(AddClient { common, .. })
             | ClientSubcommand::List(ListClients { common })
             | ClientSubcommand::Remove(RemoveClient { common, .. }) => common,
         };
-        let (control, account) = common.server.find_account(common.account.as_deref())?;
+        let (control, account) = common.find()?;
         let server = ApiClient::new(&control).of_account(account.as_deref());
         match &self.command {
             ClientSubcommand::Add(AddClient { name, .. }) => {

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::locate::ServerByPath;
-use super::out::Output;
+use super::locate::AccountByPath;
 use crate::api::{ApiClient, ConnectionInfo, GetConnection};
 
 /// Print the connection string for SDKs
@@ -19,21 +18,14 @@ use crate::api::{ApiClient, ConnectionInfo, GetConnection};
 )]
 pub struct ConnectionString {
     #[command(flatten)]
-    output: Output,
-
-    /// Account [default: the server's first]
-    #[arg(long, value_name = "NAME", env = "LATCHFS_ACCOUNT")]
-    account: Option<String>,
-
-    #[command(flatten)]
-    server: ServerByPath,
+    common: AccountByPath,
 }
 
 impl ConnectionString {
     pub fn run(&self) -> Result<ExitCode> {
-        let (control, account) = self.server.find_account(self.account.as_deref())?;
+        let (control, account) = self.common.find()?;
         let told = of_server(&control, account.as_deref())?;
-        self.output.show(&told, || format!("{}\n", told.connection_string))?;
+        self.common.output.show(&told, || format!("{}\n", told.connection_string))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -60,6 +60,27 @@ pub struct ServerByPath {
     server: Socket,
 }
 
+/// How to find an account of a server by a path, and how to answer.
+#[derive(Debug, Args)]
+pub struct AccountByPath {
+    #[command(flatten)]
+    pub output: Output,
+
+    /// Account [default: the server's first]
+    #[arg(long, value_name = "NAME", env = "LATCHFS_ACCOUNT")]
+    account: Option<String>,
+
+    #[command(flatten)]
+    server: ServerByPath,
+}
+
+impl AccountByPath {
+    /// The server that is meant, and the account: the one that was named, or that of the mount.
+    pub fn find(&self) -> Result<(PathBuf, Option<String>)> {
+        self.server.find_account(self.account.as_deref())
+    }
+}
+
 /// How to find an account of a server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AccountOf {
@@ -264,8 +285,7 @@ impl ServerByPath {
         Ok(self.find_account(None)?.0)
     }
 
-    /// The server that is meant, and the account: the one that was named, or that of the mount.
-    pub fn find_account(&self, account: Option<&str>) -> Result<(PathBuf, Option<String>)> {
+    fn find_account(&self, account: Option<&str>) -> Result<(PathBuf, Option<String>)> {
         let of = AccountOf { server: self.server.clone(), account: account.map(str::to_owned) };
         let Some(path) = &self.path else { return Ok((self.server.find()?, of.account)) };
         if let Some(control) = beside(path) {

@@ -13,6 +13,7 @@ use clap::{Args, builder::TypedValueParser as _};
 use super::EXIT_DIFFERENT;
 use super::locate::{ServerAndOutput, ask};
 use super::out::{Paint, printable};
+use super::time::time_of_day;
 use crate::api::{GetJunit, GetReport, Junit};
 use crate::bench::report::{Evidence, Finding, Level, Report};
 
@@ -55,7 +56,6 @@ fn levels() -> impl clap::builder::TypedValueParser<Value = Level> {
 }
 
 impl ReportCommand {
-    /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
         let call = GetReport { since: self.since.clone(), level: None };
         let server = self.common.server.find()?;
@@ -141,7 +141,7 @@ fn paragraph(finding: &Finding, paint: Paint, wide: bool) -> String {
     for row in &finding.evidence {
         let etag = row.etag.as_deref().unwrap_or("-");
         let status = row.status.map_or("no answer".to_owned(), |status| status.to_string());
-        let time = time_of_day(&row.time).filter(|_| wide).unwrap_or(&row.time);
+        let time = if wide { time_of_day(&row.time) } else { row.time.clone() };
         let _ = writeln!(
             text,
             "  {:>8}  {time}  {:client$}  {:operation$}  {}  {etag}  {status}",
@@ -153,11 +153,6 @@ fn paragraph(finding: &Finding, paint: Paint, wide: bool) -> String {
     }
     let _ = writeln!(text, "  {}", finding.advice);
     text
-}
-
-/// `03:04:05.123` of `2026-01-02T03:04:05.1234567Z`.
-fn time_of_day(time: &str) -> Option<&str> {
-    time.get("2026-01-02T".len().."2026-01-02T03:04:05.000".len())
 }
 
 #[cfg(test)]

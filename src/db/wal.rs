@@ -135,14 +135,16 @@ impl Wal {
     /// True if the WAL has more than `most` pages and a round is due or under way. If a reader
     /// keeps the WAL from beginning again, this is false after the round until the next one.
     pub(super) fn outgrows(&self, most: u32) -> bool {
-        self.pages() > most && self.pages() >= self.lock().long_at
+        self.is_outgrown(&self.lock(), most)
+    }
+
+    fn is_outgrown(&self, orders: &Orders, most: u32) -> bool {
+        self.pages() > most && self.pages() >= orders.long_at
     }
 
     /// Waits while the WAL outgrows the round under way, for at most `patience`.
     pub(super) fn wait_while_outgrown(&self, most: u32, patience: Duration) {
-        let outgrows = |orders: &mut Orders| {
-            self.pages() > most && self.pages() >= orders.long_at && !orders.closing
-        };
+        let outgrows = |orders: &mut Orders| self.is_outgrown(orders, most) && !orders.closing;
         drop(self.changed.wait_timeout_while(self.lock(), patience, outgrows));
     }
 

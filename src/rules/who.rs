@@ -38,17 +38,6 @@ impl ClientBy {
             Self::Process | Self::Address => false,
         }
     }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Key => "key",
-            Self::Header => "header",
-            Self::Trace => "trace",
-            Self::Thread => "thread",
-            Self::Process => "process",
-            Self::Address => "address",
-        }
-    }
 }
 
 /// The name of a client.

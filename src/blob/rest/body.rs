@@ -432,7 +432,6 @@ fn md5_mismatch(sent: String, found: String) -> Refusal {
         .with("ServerCalculatedMd5", found)
 }
 
-/// The refusal of bytes whose CRC64 is not the one that the request gives.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,7 +50,6 @@ pub struct RequestControls {
 /// A request as gates and faults see it, once it is carried out.
 pub struct Visit {
     headers: HeaderMap,
-    account: String,
     visitor: Visitor,
 }
 
@@ -68,7 +67,7 @@ impl Visit {
             user_agent: caller.user_agent.clone(),
             asked: facts::asked(service.kind, operation, request),
         };
-        Self { headers: request.headers.clone(), account: address.account.clone(), visitor }
+        Self { headers: request.headers.clone(), visitor }
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -178,7 +177,7 @@ fn seen<'a>(
         service: site.service.kind,
         operation: operation.name,
         documented: documented::name_of(site.service.kind, operation.name),
-        account: &visit.account,
+        account: &visit.visitor.account,
         path: &visit.visitor.path,
         header,
     }
