@@ -3,9 +3,11 @@
 //!
 //! ```text
 //!   wire      messages from bytes and to bytes, no I/O, nothing of the service
+//!   auth      SPNEGO and NTLMv2, keys, signatures, encryption
 //!   status    the NTSTATUS numbers; times: FILETIME; names: paths and wildcards
 //! ```
 
+pub mod auth;
 pub mod names;
 pub mod status;
 pub mod times;
