@@ -190,6 +190,69 @@ pub fn multipart(bytes: &[u8]) {
     }
 }
 
+/// A frame of an SMB client: every message of its chain is parsed, and read as any that follows
+/// from the classes and codes in it.
+#[cfg(feature = "smb")]
+pub fn smb_message(frame: &[u8]) {
+    use crate::file::smb::wire::{self, Header, Transform};
+    // Whatever each of them says.
+    let _ = (Transform::parse(frame), wire::negotiate::Smb1Negotiate::parse(frame));
+    let mut rest = Some(frame);
+    while let Some(chain) = rest {
+        let Ok(header) = Header::parse(chain) else { return };
+        let Ok((message, behind)) = header.split(chain) else { return };
+        smb_request(message);
+        let mut again = message.to_vec();
+        header.fill(&mut again);
+        assert_eq!(Header::parse(&again), Ok(header), "a header is written as it was read");
+        rest = behind;
+    }
+}
+
+/// A message as the request of its command. Where it is cut off, no parser reads past its end.
+#[cfg(feature = "smb")]
+fn smb_request(message: &[u8]) {
+    use crate::file::smb::wire::{self, create, data, directory, info, ioctl, lock, negotiate};
+    use crate::file::smb::wire::{session, set_info};
+    use crate::file::smb::{names, times};
+    let _ = (wire::parse_flush(message), wire::parse_empty(message));
+    let _ = (negotiate::NegotiateRequest::parse(message), session::SessionSetup::parse(message));
+    let _ = (session::parse_tree_connect(message), create::CloseRequest::parse(message));
+    let _ = (data::ReadRequest::parse(message), data::WriteRequest::parse(message));
+    let _ = (lock::LockRequest::parse(message), directory::NotifyRequest::parse(message));
+    let _ = info::QueryInfo::parse(message);
+    if let Ok(request) = create::CreateRequest::parse(message) {
+        let _ = (names::path(&request.name), request.context(b"MxAc"));
+    }
+    if let Ok(request) = ioctl::IoctlRequest::parse(message) {
+        let _ = negotiate::NegotiateCheck::parse(request.input);
+    }
+    if let Ok(request) = directory::DirectoryRequest::parse(message) {
+        let _ = names::matches(&request.pattern, "a name.txt");
+    }
+    if let Ok(request) = set_info::SetInfo::parse(message) {
+        let set = set_info::SetFile::parse(request.class, request.data);
+        if let Ok(Some(set_info::SetFile::Basic { times: set, .. })) = set {
+            let _ = set.map(times::moment);
+        }
+    }
+}
+
+/// The tokens of an SMB logon: the length of the first, then both.
+#[cfg(feature = "smb")]
+pub fn smb_logon(bytes: &[u8]) {
+    use crate::file::smb::auth::Logon;
+    let Some((length, tokens)) = bytes.split_first_chunk() else { return };
+    let length = usize::from(u16::from_le_bytes(*length)).min(tokens.len());
+    let (first, second) = tokens.split_at(length);
+    let mut logon = Logon::default();
+    for token in [first, second] {
+        // The challenge is a new one each time: none can have answered it.
+        let step = logon.step(token, 0, |_| vec!["key".to_owned()]);
+        assert!(!matches!(step, Ok(crate::file::smb::auth::Step::Done(_))), "{step:?}");
+    }
+}
+
 fn read(service: &Service, bytes: &[u8]) -> Option<Request> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut lines = text.lines();
@@ -320,6 +383,10 @@ mod tests {
         ("range", range),
         ("record", |bytes| drop(Record::from_bytes(bytes))),
         ("request", request),
+        #[cfg(feature = "smb")]
+        ("smb_logon", smb_logon),
+        #[cfg(feature = "smb")]
+        ("smb_message", smb_message),
         ("structured", structured),
         ("tag_query", tag_query),
         ("xml", xml),

@@ -59,8 +59,13 @@ const ARROWS: [(&str, &[&str]); 22] = [
 ];
 
 /// Crates whose types stay in one folder.
-const AT_HOME: [(&str, &str); 5] = [
+const AT_HOME: [(&str, &str); 10] = [
+    ("aes", "file/smb"),
+    ("aes_gcm", "file/smb"),
+    ("ccm", "file/smb"),
+    ("cmac", "file/smb"),
     ("fuser", "file/mount"),
+    ("md4", "file/smb"),
     ("rcgen", "http"),
     ("reqwest", "http"),
     ("rusqlite", "db"),

@@ -1,5 +1,5 @@
-//! The keys of a session, for each dialect, and signatures. Which messages must be signed is decided
-//! by the connection; encryption is in [`super::seal`].
+//! The keys of a session, for each dialect, and signatures. Which messages must be signed is
+//! decided by the connection; encryption is in [`super::seal`].
 
 use aes::Aes128;
 use cmac::Cmac;

@@ -84,6 +84,7 @@ impl Challenge {
         if answer.user.is_empty() || blob.len() < 32 || blob[..2] != [1, 1] {
             return Err(LogonError::NoNtlmV2);
         }
+        let wants_mic = asks_for_mic(blob)?;
         let identity = bytes::utf16(&answer.user.to_uppercase());
         for (matched, password) in passwords(&answer.user).into_iter().enumerate() {
             let hash = Md4::digest(bytes::utf16(&password));
@@ -91,7 +92,7 @@ impl Challenge {
             let right = hmac_md5(&hash, &[&self.nonce, blob]);
             if bool::from(right.ct_eq(proof)) {
                 let key = answer.session_key(hmac_md5(&hash, &[&right]))?;
-                if asks_for_mic(blob)? && !self.has_right_mic(message, &key) {
+                if wants_mic && !self.has_right_mic(message, &key) {
                     return Err(LogonError::Changed);
                 }
                 let flags = self.flags & answer.flags;

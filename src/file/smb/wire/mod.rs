@@ -17,6 +17,8 @@ pub mod negotiate;
 pub mod security;
 pub mod session;
 pub mod set_info;
+#[cfg(test)]
+mod tests;
 pub mod volume;
 
 pub use bytes::{Reader, Writer};
