@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use load::{Client, Cost, Request, pour};
 use rows::{ROWS, Row, SMALL, Step};
+use serde_json::json;
 use servers::{Server, Service};
 
 const ROUNDS: usize = 3;
@@ -193,9 +194,34 @@ fn print_sizes(folder: &Path, files: usize) {
     let (took, used) = starts[STARTS / 2];
     println!("| start to first 200 of each service, median of {STARTS} | {took:.1?} |");
     println!("| processor time of that start | {used:.1?} |");
+    println!("| `--load` of {LOADED} more than that start | {:.1?} |", loaded(folder, took));
     println!("| resident, idle | {:.1} MB |", mega(idle));
     println!("| resident, after {files} files of 4 KiB | {:.1} MB |", mega(server.resident()));
     println!("| program | {:.1} MB |", mega(program));
+}
+
+/// What a start takes longer that has so much to make.
+const LOADED: &str = "100 containers, 1,000 blobs and 1,000 entities";
+
+fn loaded(folder: &Path, start: Duration) -> Duration {
+    let blob = |number| json!({ "name": format!("blob{number}"), "text": "x".repeat(SMALL) });
+    let container = |number| {
+        let blobs: Vec<_> = (0..10).map(blob).collect();
+        json!({ "name": format!("container{number}"), "blobs": blobs })
+    };
+    let entity =
+        |number| json!({ "PartitionKey": "p", "RowKey": format!("{number}"), "N": number });
+    let containers: Vec<_> = (0..100).map(container).collect();
+    let entities: Vec<_> = (0..1_000).map(entity).collect();
+    let load =
+        json!({ "containers": containers, "tables": [{ "name": "t00", "entities": entities }] });
+    let file = folder.join("load.json");
+    fs::write(&file, load.to_string()).expect("the file can be written");
+    let begun = Instant::now();
+    let server =
+        servers::latchfs_with(&folder.join("loaded"), &["--load", &file.to_string_lossy()]);
+    first_answer(&server);
+    begun.elapsed().saturating_sub(start)
 }
 
 /// Asks each service once.

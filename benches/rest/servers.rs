@@ -98,10 +98,15 @@ pub fn folder() -> tempfile::TempDir {
 
 /// The program of this build, or the one that `LATCHFS_BENCH_PROGRAM` names, without a mount.
 pub fn latchfs(folder: &Path) -> Server {
+    latchfs_with(folder, &[])
+}
+
+/// The same, with further arguments.
+pub fn latchfs_with(folder: &Path, more: &[&str]) -> Server {
     let services = [Service::File, Service::Blob, Service::Queue, Service::Table];
     Server::start(services, |ports| {
         let mut command = Command::new(program());
-        command.args(["serve", "--no-mount", "--data"]).arg(folder.join("data"));
+        command.args(["serve", "--no-mount", "--data"]).arg(folder.join("data")).args(more);
         for (option, port) in ["--file", "--blob", "--queue", "--table"].iter().zip(ports) {
             command.arg(option).arg(format!("127.0.0.1:{port}"));
         }

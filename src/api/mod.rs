@@ -31,6 +31,7 @@
 //!   clients         names of clients, marks between tests
 //!   report          findings, and ignore rules
 //!   states          the state of the server as a whole
+//!   load            a load file for a running server
 //!   shares          shares as a whole, their snapshots
 //!   log, events     which rows of the journal a request is given, by page or as a stream
 //!   owner           calls of the control socket alone
@@ -61,6 +62,7 @@ mod held;
 mod hold;
 mod holds;
 mod leases;
+mod load;
 mod log;
 mod metrics;
 mod objects;
@@ -95,6 +97,7 @@ pub use held::*;
 pub use hold::*;
 pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, HoldState, Release, Released};
 pub use leases::*;
+pub use load::*;
 pub use log::{GetLog, StreamRequest, events_of, listed};
 pub use metrics::Metrics;
 pub use objects::*;

@@ -24,13 +24,13 @@ use super::{
     GetFaults, GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetIgnores, GetJunit, GetLease,
     GetLeases, GetLocks, GetLog, GetMessages, GetObjects, GetPending, GetReport, GetShares,
     GetSnapshots, GetStates, GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions,
-    HoldRow, IgnoreList, Junit, LeaseBroken, LeaseList, LeaseShown, LockList, MarkSet, MessageList,
-    NewFault, NewGate, ObjectList, PendingList, Release, ReleaseGate, ReleaseGates, ReleaseRequest,
-    Released, RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, RemoveIgnore,
-    Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState, ServerStatus, SetMark,
-    ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted, StateEntry,
-    StateList, StateRestored, Stop, Stopping, TurnClock, Undelete, Undeleted, Unmount, Unmounted,
-    WaitAtGate, Waiting, Went,
+    HoldRow, IgnoreList, Junit, LeaseBroken, LeaseList, LeaseShown, LoadInto, Loaded, LockList,
+    MarkSet, MessageList, NewFault, NewGate, ObjectList, PendingList, Release, ReleaseGate,
+    ReleaseGates, ReleaseRequest, Released, RemoveClient, RemoveFault, RemoveFaults, RemoveGate,
+    RemoveGates, RemoveIgnore, Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState,
+    ServerStatus, SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun,
+    StateDeleted, StateEntry, StateList, StateRestored, Stop, Stopping, TurnClock, Undelete,
+    Undeleted, Unmount, Unmounted, WaitAtGate, Waiting, Went,
 };
 use crate::bench::report::{IgnoreRule, Report};
 use crate::journal::json::EventPage;
@@ -281,6 +281,8 @@ calls! {
         task(Api::create_snapshot);
     DELETE "/api/v1/owner/snapshots/{snapshot}" deleteSnapshot: DeleteSnapshot => Deleted, 200 [409]
         "Deletes a snapshot", plain(Session::delete_snapshot);
+    POST "/api/v1/owner/load" load: LoadInto => Loaded, 200 []
+        "Makes what a load file names and the account does not have", plain(Session::load);
     POST "/api/v1/owner/runs" startRun: StartRun => RunStarted, 201 []
         "Gives the opens of the asking process and all it starts a share mode, until the \
          connection ends", task(Api::start_run);

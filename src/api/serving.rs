@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::load::Loaded;
 use super::status::{ConnectionInfo, MountRow};
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
@@ -105,6 +106,9 @@ pub trait Serving: Send + Sync {
     fn states(&self) -> Option<&States> {
         None
     }
+
+    /// Makes what a load file names and the account does not have.
+    fn load(&self, account: &str, file: &Path) -> Result<Loaded, String>;
 
     /// How clients of an account find its services, if any listens.
     fn reached(&self, account: &str) -> Option<Reached>;

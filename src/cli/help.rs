@@ -12,7 +12,10 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["serve", "mount", "unmount", "stop", "health", "doctor", "completions"]),
     ("Look", &["status", "handles", "why", "history", "events", "report"]),
     ("Hold and close", &["hold", "run", "close-handle", "lease", "undelete"]),
-    ("Data", &["ls", "mk", "put", "get", "rm", "shares", "snapshot", "connection-string", "sas"]),
+    (
+        "Data",
+        &["ls", "mk", "put", "get", "rm", "shares", "snapshot", "load", "connection-string", "sas"],
+    ),
     ("Test bench", &["clock", "gate", "fault", "state", "client"]),
 ];
 

@@ -24,6 +24,7 @@
 //!   state          `state`: all data saved, restored, reset
 //!   connection     `connection-string`
 //!   client         `client`: names of clients
+//!   load           `load`: a load file
 //!   sas            `sas`
 //!   completions    `completions`
 //!   azurite_names  Azurite's command names
@@ -57,6 +58,7 @@ mod history;
 mod hold;
 mod input;
 mod lease;
+mod load;
 mod locate;
 mod logs;
 mod marks;
@@ -148,6 +150,7 @@ enum Command {
     Rm(storage::Rm),
     Shares(shares::Shares),
     Snapshot(snapshot::Snapshot),
+    Load(load::LoadCommand),
     ConnectionString(connection::ConnectionString),
     Sas(sas::Sas),
     Clock(clock::ClockCommand),
@@ -217,6 +220,7 @@ pub fn run() -> ExitCode {
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::ConnectionString(connection) => connection.run(),
         Command::Sas(sas) => sas.run(),
+        Command::Load(load) => load.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Completions(completions) => completions.run(),
     };

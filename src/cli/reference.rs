@@ -19,8 +19,8 @@ const COLUMNS: usize = 100;
 /// Commands with more options than fit a screen: their `-h` leaves the rare ones out.
 const LONG: [&str; 2] = ["latchfs serve", "latchfs mount"];
 
-/// Options that no variable stands for: they end the program.
-const WITHOUT_VARIABLE: [&str; 2] = ["help", "version"];
+/// Options that no variable stands for: they make a command another one.
+const WITHOUT_VARIABLE: [&str; 4] = ["env", "help", "schema", "version"];
 
 /// Options that are read from the command line only: a variable that was set for another command
 /// would make these delete or close more than was asked for.

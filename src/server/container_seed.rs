@@ -14,7 +14,7 @@ use super::options::FillProgress;
 use crate::blob::rules::name::{check_blob, check_container};
 use crate::blob::rules::{BlobOperation, BlobType};
 use crate::blob::service::{
-    AccessConditions, BlobAt, BlobService, BodyRole, Content, ContentPlan, NewBlob,
+    AccessConditions, BlobAt, BlobResult, BlobService, BodyRole, ContentPlan, NewBlob,
 };
 use crate::clock::TimeSource;
 use crate::file::service::shares::{CloneProgress, Control};
@@ -117,33 +117,47 @@ impl Filling<'_, '_> {
     }
 
     async fn put(&mut self, at: &BlobAt, path: &PathBuf) -> Result<(), String> {
-        let (operation, asked, cx) =
-            (BlobOperation::BlockBlobUpload, AccessConditions::default(), self.cx());
-        let admitted = self.service.check(&cx, operation, at, &asked);
-        admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;
         let length = file.metadata().map_err(|why| about(path, &why))?.len();
-        let plan = ContentPlan { length: Some(length), role: BodyRole::Whole, md5: true };
-        let mut body = self.service.begin_body(plan).map_err(|error| error.to_string())?;
-        let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(length).unwrap_or(PIECE_BYTES))];
-        let mut left = length;
-        while left > 0 {
-            let read = file.read(&mut piece).map_err(|why| about(path, &why))?;
-            body.write(&piece[..read]).map_err(|why| format!("{}: {why}", path.display()))?;
-            if read == 0 {
-                break;
-            }
-            left = left.saturating_sub(read as u64);
-        }
-        let content: Content = body.finish().map_err(|why| format!("{}: {why}", path.display()))?;
-        let mut new = NewBlob::default();
-        new.content.md5 = content.md5().map(Vec::from);
-        let put = self.service.put_blob(&cx, at, asked, BlobType::Block, new, content).await;
+        let (asked, new) = (AccessConditions::default(), NewBlob::default());
+        let put = upload(self.service, &self.cx(), at, asked, new, &mut file, length).await;
+        let put = put.map_err(|why| format!("{}: {why}", path.display()))?;
         put.map_err(|error| error.to_string())?;
         self.done.files_done += 1;
         self.done.bytes_done += length;
         Ok(())
     }
+}
+
+/// Puts a block blob. The outer error is one of the source or of the disk, the inner one the
+/// service's.
+pub async fn upload(
+    service: &BlobService,
+    cx: &Context,
+    at: &BlobAt,
+    asked: AccessConditions,
+    mut new: NewBlob,
+    source: &mut dyn Read,
+    length: u64,
+) -> Result<BlobResult<()>, String> {
+    if let Err(refused) = service.check(cx, BlobOperation::BlockBlobUpload, at, &asked) {
+        return Ok(Err(refused));
+    }
+    let plan = ContentPlan { length: Some(length), role: BodyRole::Whole, md5: true };
+    let mut body = service.begin_body(plan).map_err(|error| error.to_string())?;
+    let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(length).unwrap_or(PIECE_BYTES))];
+    let mut left = length;
+    while left > 0 {
+        let read = source.read(&mut piece).map_err(|why| why.to_string())?;
+        body.write(&piece[..read]).map_err(|why| why.to_string())?;
+        if read == 0 {
+            break;
+        }
+        left = left.saturating_sub(read as u64);
+    }
+    let content = body.finish().map_err(|why| why.to_string())?;
+    new.content.md5 = content.md5().map(Vec::from);
+    Ok(service.put_blob(cx, at, asked, BlobType::Block, new, content).await.map(drop))
 }
 
 fn about(path: &Path, why: &std::io::Error) -> String {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::container_seed;
 use super::error::StartError;
 use super::host::spelling;
+use super::load::Loads;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
@@ -56,28 +57,39 @@ pub fn open(
     progress: &mut FillProgress<'_>,
 ) -> Result<OpenedData, StartError> {
     Memory::sweep();
-    check_names(options)?;
+    let loads = check_names(options)?;
     match &options.data {
         Data::Existing { source, name, state } => {
+            if loads.accounts().next().is_some() {
+                let why = "one existing directory has no place for containers, queues and tables";
+                return Err(StartError::Options(why.to_owned()));
+            }
             open_existing(options, source, name, state.as_deref())
         }
-        Data::Directory(path) => open_root(options, path, None, progress),
+        Data::Directory(path) => open_root(options, path, None, loads, progress),
         Data::Memory => {
             let memory = Memory::new(options.memory_limit)?;
             let path = memory.data().to_owned();
-            open_root(options, &path, Some(memory), progress)
+            open_root(options, &path, Some(memory), loads, progress)
         }
     }
 }
 
-/// Refuses names that contradict each other, before anything is made.
-fn check_names(options: &ServerOptions) -> Result<(), StartError> {
+/// Refuses names that contradict each other, before anything is made; what is to be loaded comes
+/// back.
+fn check_names(options: &ServerOptions) -> Result<Loads, StartError> {
     let mut accounts = BTreeSet::new();
     for account in &options.listen.credentials {
         if !accounts.insert(account.name()) {
             let name = account.name().to_owned();
             return Err(crate::http::auth::CredentialError::GivenTwice(name).into());
         }
+    }
+    let first = options.listen.credentials.first().map_or("", Credential::name);
+    let loads = Loads::of_options(&options.loads, &options.objects, first);
+    let loads = loads.map_err(StartError::Options)?;
+    if let Some(account) = loads.accounts().find(|account| !accounts.contains(account)) {
+        return Err(StartError::Options(format!("no account '{account}' is served")));
     }
     for (option, account, share) in shares_by_account(options) {
         if !accounts.contains(account) {
@@ -120,7 +132,7 @@ fn check_names(options: &ServerOptions) -> Result<(), StartError> {
             )));
         }
     }
-    Ok(())
+    Ok(loads)
 }
 
 /// The shares that options name with their account: the option, the account and the share.
@@ -205,6 +217,7 @@ fn open_root(
     options: &ServerOptions,
     path: &Path,
     memory: Option<Memory>,
+    loads: Loads,
     progress: &mut FillProgress<'_>,
 ) -> Result<OpenedData, StartError> {
     if options.reset {
@@ -216,7 +229,7 @@ fn open_root(
     if States::is_interrupted(root.folder())? {
         // Before shares are filled: they may be replaced.
         let accounts = open_accounts(options, &root, path)?;
-        states::open(root.folder(), &accounts, BTreeMap::new())?.complete()?;
+        states::open(root.folder(), &accounts, BTreeMap::new(), Loads::default())?.complete()?;
     }
     let names: BTreeSet<String> = of_first_account(options).cloned().collect();
     let first = options.listen.credentials[0].name();
@@ -232,6 +245,7 @@ fn open_root(
             make_share(account.file(), share)?;
         }
     }
+    notes.extend(loads.apply(&accounts).map_err(StartError::Options)?);
     let place = match &memory {
         Some(memory) => memory.words(),
         None => root.path().display().to_string(),
@@ -241,7 +255,7 @@ fn open_root(
     notes.extend(not_served(path, &options.listen.credentials));
     let folder = root.folder().to_owned();
     let fresh = shares_after_reset(options);
-    let states = Some(states::open(&folder, &accounts, fresh)?);
+    let states = Some(states::open(&folder, &accounts, fresh, loads)?);
     let root = Some(root);
     Ok(OpenedData { accounts, states, folder, place, notes, names, root, memory })
 }

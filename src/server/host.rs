@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
+use super::load::Load;
 use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
 use crate::api::{
-    About, ConnectionInfo, KnownOperation, MountRow, Reached, SOCKET_NAME, ServedAccount, Serving,
+    About, ConnectionInfo, KnownOperation, Loaded, MountRow, Reached, SOCKET_NAME, ServedAccount,
+    Serving,
 };
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
@@ -95,6 +97,11 @@ impl Serving for Host {
 
     fn states(&self) -> Option<&States> {
         self.states.as_ref()
+    }
+
+    fn load(&self, account: &str, file: &Path) -> Result<Loaded, String> {
+        let account = self.accounts.get(account).expect("a session is of an account served here");
+        Load::read(file)?.apply(account)
     }
 
     fn reached(&self, account: &str) -> Option<Reached> {

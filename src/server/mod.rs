@@ -9,6 +9,7 @@
 //!   states          the parts of all data, which are saved and replaced together
 //!   memory          data in memory
 //!   container_seed  fills a container with the files of a directory
+//!   load            load files: what Blob, Queue and Table hold at first
 //!   services        the services that exist
 //!   address         the address of a service, as a user writes it
 //!   listeners       one listener for each service
@@ -39,6 +40,7 @@ mod health;
 mod host;
 mod hosted;
 mod listeners;
+mod load;
 mod memory;
 mod mount_points;
 mod mounts;
@@ -54,6 +56,7 @@ pub use account::{Account, AccountOptions, Accounts};
 pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, ServiceAddresses, address_of};
 pub use error::StartError;
 pub use listeners::{ListenOptions, Listeners};
+pub use load::schema as load_schema;
 pub use mount_points::{MountPoint, real_path};
 pub use options::{Builder, Data, EventOptions, FillProgress, Seed, SeedInto, ServerOptions};
 pub use running::{Server, Stop};

@@ -16,6 +16,7 @@ use crate::blob::service::BlobOptions;
 use crate::file::service::ShareOptions;
 use crate::file::service::shares::{CloneProgress, Control};
 use crate::http::auth::Credential;
+use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
 
 /// Where the data is.
@@ -86,6 +87,11 @@ pub struct ServerOptions {
     pub account_shares: Vec<(String, String)>,
     /// The directories that fill empty shares, and containers of the first account.
     pub seeds: Vec<Seed>,
+    /// Load files for the first account.
+    pub loads: Vec<PathBuf>,
+    /// Containers, queues and tables, each with its account, made if missing; no account means the
+    /// first.
+    pub objects: Vec<(Option<String>, ObjectAddress)>,
     /// How shares behave.
     pub share: ShareOptions,
     /// How blobs behave.
@@ -114,6 +120,8 @@ impl Default for ServerOptions {
             shares: Vec::new(),
             account_shares: Vec::new(),
             seeds: Vec::new(),
+            loads: Vec::new(),
+            objects: Vec::new(),
             share: ShareOptions::default(),
             blob: BlobOptions::default(),
             mounts: Vec::new(),

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::load::Loads;
 use super::service_properties::HeldProperties;
 use super::{Account, Accounts};
 use crate::bench::{ServerData, StateError, States};
@@ -27,16 +28,18 @@ use crate::table::service::TableError;
 struct AllAccounts {
     accounts: Arc<Accounts>,
     after_reset: BTreeMap<String, BTreeSet<String>>,
+    loads: Loads,
 }
 
 /// The saved states of a server whose own folder is `folder`. After a reset it has the shares
-/// `after_reset` of each account, empty, and those that are mounted.
+/// `after_reset` of each account, empty, those that are mounted, and what `loads` names.
 pub(super) fn open(
     folder: &Path,
     accounts: &Arc<Accounts>,
     after_reset: BTreeMap<String, BTreeSet<String>>,
+    loads: Loads,
 ) -> Result<States, StateError> {
-    let data = AllAccounts { accounts: Arc::clone(accounts), after_reset };
+    let data = AllAccounts { accounts: Arc::clone(accounts), after_reset, loads };
     States::open(folder, Arc::new(data), Arc::clone(accounts.controls()))
 }
 
@@ -70,6 +73,10 @@ impl ServerData for AllAccounts {
             parts.push(Box::new(RowsPart::of(account.table()?, account.clock())));
         }
         Ok(parts)
+    }
+
+    fn refill(&self) -> Result<(), String> {
+        self.loads.apply(&self.accounts).map(drop)
     }
 
     fn durability(&self) -> Durability {

@@ -113,6 +113,9 @@ impl Serving for Fake {
     fn reached(&self, _: &str) -> Option<super::Reached> {
         None
     }
+    fn load(&self, _: &str, _: &Path) -> Result<super::Loaded, String> {
+        Err("nothing is loaded here".into())
+    }
     fn operations(&self) -> Vec<KnownOperation> {
         vec![KnownOperation { service: ServiceKind::Blob, name: "Put Blob", can_stop: true }]
     }

@@ -57,6 +57,9 @@ pub enum StateError {
     /// The state lost a part, or a part of it is damaged.
     #[error(transparent)]
     Damaged(#[from] DamagedState),
+    /// All data was removed, and what the server has at a start could not be made.
+    #[error("all data was removed, but {0}")]
+    Refill(String),
     /// The state does not fit.
     #[error(
         "this needs {needed} bytes on the disk for a while, and {free} bytes are free: delete \

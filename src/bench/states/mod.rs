@@ -61,6 +61,9 @@ pub trait ServerData: Send + Sync {
         saved: Option<&Path>,
     ) -> Result<Vec<Box<dyn Part + '_>>, PartError>;
 
+    /// Makes what the server has at a start with no data and is no part of [`ServerData::parts`].
+    fn refill(&self) -> Result<(), String>;
+
     /// Whether a replacement is on the disk before it is answered. In any case it survives the end
     /// of the process.
     fn durability(&self) -> Durability;
@@ -118,7 +121,7 @@ impl States {
         self.replace(&self.note(Replacement::Reset)).map_err(StateError::of_reset)?;
         self.controls.faults.remove(None);
         self.controls.gates.remove(None);
-        Ok(())
+        self.data.refill().map_err(StateError::Refill)
     }
 
     /// Saves all data under a name, in place of a state that has it. May wait; clients are served

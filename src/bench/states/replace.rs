@@ -223,6 +223,10 @@ mod tests {
             Ok(vec![Box::new(Self::default())])
         }
 
+        fn refill(&self) -> Result<(), String> {
+            Ok(())
+        }
+
         fn durability(&self) -> Durability {
             Durability::Cached
         }

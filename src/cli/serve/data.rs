@@ -24,6 +24,15 @@ pub struct DataArgs {
     #[arg(value_delimiter = ',')]
     pub shares: Vec<String>,
 
+    /// Container to make
+    #[arg(long = "container", value_name = "[ACCOUNT/]NAME", env = "LATCHFS_CONTAINERS")]
+    #[arg(value_delimiter = ',')]
+    pub containers: Vec<String>,
+
+    /// Make what a JSON file names and is not there: `latchfs load --help` describes it
+    #[arg(long = "load", value_name = "FILE", env = "LATCHFS_LOAD", value_delimiter = ',')]
+    pub loads: Vec<PathBuf>,
+
     /// Copy a directory into an empty share [ACCOUNT/]NAME or container blob:NAME
     #[arg(
         long = "seed",

@@ -14,9 +14,12 @@ use clap::{Args, ValueEnum};
 
 use super::azurite;
 use crate::cli::account::NameAndKey;
+use crate::cli::out::usage;
+use crate::file::rules::name::split_account;
 use crate::http::auth::{Credential, OauthMode};
 use crate::http::fetch::CopySources;
 use crate::http::frame::ErrorNames;
+use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
 use crate::server::{Certificate, ListenAddress, ListenOptions, ServiceAddresses, kinds};
 
@@ -40,13 +43,17 @@ pub struct Listen {
     #[arg(long, value_name = "ADDR", env = "LATCHFS_BLOB")]
     pub blob: Option<ListenAddress>,
 
-    /// Address of the Queue service, or off [default: 127.0.0.1:10001, moved with --file]
-    #[arg(long, value_name = "ADDR", env = "LATCHFS_QUEUE")]
-    pub queue: Option<ListenAddress>,
+    /// A queue to make; or the address of the Queue service, or off [default: 127.0.0.1:10001,
+    /// moved with --file]
+    #[arg(long = "queue", value_name = "[ACCOUNT/]NAME|ADDR", env = "LATCHFS_QUEUE")]
+    #[arg(value_delimiter = ',', value_parser = name_or_address)]
+    pub queues: Vec<NameOrAddress>,
 
-    /// Address of the Table service, or off [default: 127.0.0.1:10002, moved with --file]
-    #[arg(long, value_name = "ADDR", env = "LATCHFS_TABLE")]
-    pub table: Option<ListenAddress>,
+    /// A table to make; or the address of the Table service, or off [default: 127.0.0.1:10002,
+    /// moved with --file]
+    #[arg(long = "table", value_name = "[ACCOUNT/]NAME|ADDR", env = "LATCHFS_TABLE")]
+    #[arg(value_delimiter = ',', value_parser = name_or_address)]
+    pub tables: Vec<NameOrAddress>,
 
     /// Offer no service over HTTP: mounts only
     #[arg(long, env = "LATCHFS_NO_REST", value_parser = BoolishValueParser::new())]
@@ -102,6 +109,37 @@ pub struct Listen {
     pub error_names: ErrorNameChoice,
 }
 
+/// The value of `--queue` and `--table`. No queue or table is called `off` or by a port here: such
+/// names are made by `latchfs mk` and by load files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameOrAddress {
+    /// `[ACCOUNT/]NAME`
+    Name(String),
+    Address(ListenAddress),
+}
+
+fn name_or_address(text: &str) -> Result<NameOrAddress, String> {
+    match text.parse() {
+        Ok(address) => Ok(NameOrAddress::Address(address)),
+        Err(why) if text.contains([':', '.']) || text.bytes().all(|one| one.is_ascii_digit()) => {
+            Err(why)
+        }
+        Err(_) => Ok(NameOrAddress::Name(text.to_owned())),
+    }
+}
+
+/// The address among the values of an option.
+fn address_in(values: &[NameOrAddress], option: &str) -> Result<Option<ListenAddress>> {
+    let mut addresses = values.iter().filter_map(|value| match value {
+        NameOrAddress::Address(address) => Some(*address),
+        NameOrAddress::Name(_) => None,
+    });
+    match (addresses.next(), addresses.next()) {
+        (_, Some(_)) => usage!("{option} has two addresses: a service listens on one"),
+        (first, None) => Ok(first),
+    }
+}
+
 /// Which names error codes have where sources differ.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ErrorNameChoice {
@@ -154,10 +192,24 @@ impl Listen {
         let named = [
             (ServiceKind::File, file),
             (ServiceKind::Blob, self.blob),
-            (ServiceKind::Queue, self.queue),
-            (ServiceKind::Table, self.table),
+            (ServiceKind::Queue, address_in(&self.queues, "--queue")?),
+            (ServiceKind::Table, address_in(&self.tables, "--table")?),
         ];
         Ok(named.into_iter().filter_map(|(kind, address)| Some((kind, address?))).collect())
+    }
+
+    /// The queues and tables to make, each with its account.
+    pub fn objects(&self) -> Vec<(Option<String>, ObjectAddress)> {
+        let names = |values: &[NameOrAddress], object: fn(String) -> ObjectAddress| {
+            let named = values.iter().filter_map(|value| match value {
+                NameOrAddress::Name(name) => Some(of_account(name, object)),
+                NameOrAddress::Address(_) => None,
+            });
+            named.collect::<Vec<_>>()
+        };
+        let mut objects = names(&self.queues, ObjectAddress::Queue);
+        objects.extend(names(&self.tables, ObjectAddress::Table));
+        objects
     }
 
     /// As a server wants it.
@@ -221,6 +273,15 @@ impl Listen {
                 .to_owned()
         })
     }
+}
+
+/// The object `[ACCOUNT/]NAME`, with its account.
+pub fn of_account(
+    text: &str,
+    object: impl Fn(String) -> ObjectAddress,
+) -> (Option<String>, ObjectAddress) {
+    let (account, name) = split_account(text);
+    (account.map(str::to_owned), object(name.to_owned()))
 }
 
 /// Whether the file can be read by users who are neither its owner nor of its group.

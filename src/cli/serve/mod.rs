@@ -46,6 +46,7 @@ use super::progress::Moving;
 use crate::api::SOCKET_NAME;
 use crate::disk::HIDDEN;
 use crate::file::service::shares::Control;
+use crate::rules::address::ObjectAddress;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};
 use azurite::Azurite;
 #[cfg(test)]
@@ -130,6 +131,11 @@ impl Serve {
             self.blobs.apply(options);
             (options.shares, options.account_shares) = self.data.named_shares();
             options.seeds.clone_from(&self.data.seeds);
+            options.loads.clone_from(&self.data.loads);
+            let containers = self.data.containers.iter();
+            options
+                .objects
+                .extend(containers.map(|name| listen::of_account(name, ObjectAddress::Container)));
             options.mounts.clone_from(&self.mounts);
             let mount = !self.no_mount && !self.azurite.is_on();
             options.default_mount = mount.then(|| self.mount_dir.clone());
@@ -197,6 +203,7 @@ impl ServiceArgs {
             share: self.mounts.share_options(),
             mount: self.mounts.mount_options(),
             admin: self.admin.address(&listen.addresses),
+            objects: self.listen.objects(),
             listen,
             events: EventOptions {
                 all: self.events.events == Which::All,

@@ -49,16 +49,7 @@ impl QueueService {
         check_text(&new.text)?;
         let random = random::bytes();
         let queue = queue.to_owned();
-        self.change(context, move |change| {
-            let name = queue;
-            let queue = change.queue(&name)?;
-            let id = MessageId::new(change.next_seq()?, random);
-            let message = Message::put(id, new.times, change.now, change.at);
-            change.rows.insert_message(queue, &message, &new.text)?;
-            change.changed(&name, Some(message.id), &change.by("Put Message").writer);
-            Ok(message)
-        })
-        .await
+        self.change(context, move |change| change.put(&queue, random, &new)).await
     }
 
     /// Get Messages: takes at most `most` visible messages and hides them for `visibility`
@@ -196,6 +187,20 @@ impl QueueService {
 }
 
 impl QueueChange<'_> {
+    pub(super) fn put(
+        &self,
+        name: &str,
+        random: [u8; 10],
+        new: &NewMessage,
+    ) -> QueueResult<Message> {
+        let queue = self.queue(name)?;
+        let id = MessageId::new(self.next_seq()?, random);
+        let message = Message::put(id, new.times, self.now, self.at);
+        self.rows.insert_message(queue, &message, &new.text)?;
+        self.changed(name, Some(message.id), &self.by("Put Message").writer);
+        Ok(message)
+    }
+
     /// Takes messages. True if there may be more behind the expired ones that were removed.
     fn get(&self, name: &str, most: u32, visibility: u32) -> QueueResult<(Vec<Shown>, bool)> {
         let queue = self.queue(name)?;

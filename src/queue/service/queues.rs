@@ -5,7 +5,7 @@
 
 use super::error::QueueResult;
 use super::memory::EndedObject;
-use super::{Context, QueueService};
+use super::{Context, NewMessage, QueueService};
 use crate::db::{DbService as _, Store as _};
 use crate::queue::rules::parameters::LIST_MAX;
 use crate::queue::rules::{QueueDenial, Tick};
@@ -15,6 +15,7 @@ use crate::rules::policy::{SentPolicy, StoredPolicy, check_sent_policies};
 use crate::rules::service::ServiceKind;
 use crate::rules::time::parse_short_iso;
 use crate::rules::{Metadata, check_metadata};
+use crate::sync::random;
 
 /// What Create Queue did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +73,32 @@ impl QueueService {
             change.rows.insert_queue(&name, change.now, &metadata)?;
             change.changed(&name, None, &change.by("Create Queue").writer);
             Ok(Created::New)
+        })
+        .await
+    }
+
+    /// Makes a queue with messages of these texts, all of it or nothing; false if it exists.
+    pub(crate) async fn create_filled(
+        &self,
+        context: &Context,
+        name: &str,
+        texts: Vec<String>,
+    ) -> QueueResult<bool> {
+        let name = name.to_owned();
+        self.change(context, move |change| {
+            if change.rows.queue(&name)?.is_some() {
+                return Ok(false);
+            }
+            change.rows.insert_queue(&name, change.now, &Metadata::default())?;
+            change.changed(&name, None, &change.by("Create Queue").writer);
+            for text in texts {
+                change.put(
+                    &name,
+                    random::bytes(),
+                    &NewMessage { text, ..NewMessage::default() },
+                )?;
+            }
+            Ok(true)
         })
         .await
     }

@@ -59,7 +59,8 @@ impl Bench {
         let mut opened: Vec<_> = opened.collect();
         let accounts = Accounts::new(opened.remove(0), opened).with_controls(controls);
         let accounts = Arc::new(accounts);
-        let states = super::open(root.folder(), &accounts, BTreeMap::new()).unwrap();
+        let states =
+            super::open(root.folder(), &accounts, BTreeMap::new(), Loads::default()).unwrap();
         states.complete()?;
         Ok(Self { states, accounts, root })
     }

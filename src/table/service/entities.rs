@@ -39,7 +39,7 @@ pub struct WrittenEntity {
 
 impl Write {
     /// Checks what needs no look at the table.
-    pub(super) fn check(&self) -> Result<(), TableDenial> {
+    pub(crate) fn check(&self) -> Result<(), TableDenial> {
         self.change.check_form()?;
         self.key.check()?;
         self.properties.check_each()?;

@@ -15,6 +15,7 @@ mod health;
 mod holds;
 mod json_page;
 mod lacking;
+mod load;
 mod machine;
 mod objects;
 mod one_server;

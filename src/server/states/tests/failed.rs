@@ -12,7 +12,7 @@ fn what_failed_half_way_ends_all_service_until_a_start_completes_it() {
     // A share that is to be there after a reset, and cannot be made.
     fs::write(bench.root.files_path("two").join("taken"), "a file").unwrap();
     let wanted = BTreeMap::from([("two".to_owned(), BTreeSet::from(["taken".to_owned()]))]);
-    let states = open(bench.root.folder(), &bench.accounts, wanted).unwrap();
+    let states = open(bench.root.folder(), &bench.accounts, wanted, Loads::default()).unwrap();
     let said = states.reset().unwrap_err().to_string();
     assert!(said.contains("taken") && said.contains("start the server again"), "{said}");
     assert_eq!(bench.accounts.halted(), Some(said.as_str()));
