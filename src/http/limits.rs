@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
+use crate::net::listener::ListenerLimits;
 use crate::net::timeouts::StreamLimits;
+use crate::net::workers::WorkerLimits;
 
 /// The longest body: 4 MiB of bytes, and room for the frame of a structured one.
 pub const BODY_MAX: usize = (4 << 20) + (64 << 10);
@@ -69,6 +71,13 @@ impl Limits {
     /// Room for headers that the HTTP layer takes.
     pub(crate) fn header_room(&self) -> usize {
         self.header_bytes.max(HEADER_BYTES_MIN)
+    }
+
+    /// The bounds of accepting connections, and the threads that serve them.
+    pub(crate) fn listener(&self) -> ListenerLimits {
+        let Self { connections, workers, blocking, stop_wait, .. } = *self;
+        let workers = WorkerLimits { name: "latchfs-rest", workers, blocking, stop_wait };
+        ListenerLimits { connections, workers }
     }
 
     /// The bounds that the stream of a connection has by itself.

@@ -5,7 +5,6 @@
 //!   frame        one request from its first header to its answer
 //!   auth         which requests are accepted: Shared Key, SAS, bearer
 //!   server       accepting, serving and ending connections
-//!   workers      the threads that serve connections, and those that may block
 //!   limits       the bounds of the listener
 //!   tls          handshakes; generated certificates
 //!   request      a request: address, query, headers, body
@@ -42,5 +41,4 @@ pub mod server;
 pub mod structured;
 pub mod tls;
 pub mod unframed;
-pub mod workers;
 pub mod xml;

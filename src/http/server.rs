@@ -1,29 +1,24 @@
-//! Listening: accepting connections, serving each with its limits, and ending all of them.
+//! A service over HTTP: serving each connection with its limits.
 //!
-//! The bounds are in [`super::limits`], the places for connections in [`crate::net`], the
-//! threads that serve them in [`super::workers`].
+//! The bounds are in [`super::limits`], accepting connections and the threads that serve them in
+//! [`crate::net::listener`].
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
 
 use super::fetch::{CopySources, SOURCE_WAIT};
 use super::limits::Limits;
 use super::observer::Observer;
 use super::tls::Tls;
-use super::workers::Workers;
 use crate::http::auth::Admission;
 use crate::http::frame::gates_and_faults::Dropped;
 use crate::http::frame::handle::handle;
@@ -32,11 +27,9 @@ use crate::http::frame::refusal::ErrorNames;
 use crate::http::frame::service::Service;
 use crate::http::frame::site::Site;
 use crate::http::frame::source::Siblings;
+use crate::net::listener::{Accepted, BoundListener, Listener};
 use crate::net::timeouts::TimedStream;
-use crate::net::{ConnectionBody, ConnectionState, Connections, descriptors};
-
-/// How long to wait before the next connection where the last one could not be had.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+use crate::net::{ConnectionBody, ConnectionState};
 
 #[derive(Clone)]
 pub struct RestOptions {
@@ -92,11 +85,8 @@ impl RestOptions {
 
 /// A listener being served. Ends when dropped.
 pub struct RestServer {
-    addr: SocketAddr,
+    listener: Listener,
     site: Arc<Site>,
-    /// Tells the thread to stop, until it was told.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl RestServer {
@@ -106,125 +96,42 @@ impl RestServer {
         service: &'static Service,
         options: RestOptions,
     ) -> io::Result<Self> {
-        descriptors::raise_limit();
-        let listener = std::net::TcpListener::bind(options.listen)?;
-        listener.set_nonblocking(true)?;
-        let addr = listener.local_addr()?;
-        let workers = Workers::start(&options.limits)?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let listener = {
-            let _inside = runtime.enter();
-            TcpListener::from_std(listener)?
-        };
-        options.siblings.add(service.kind, addr);
-        let site = Arc::new(Site::new(accounts, service, options, addr));
-        let (stop, stopped) = oneshot::channel();
+        let bound = BoundListener::bind(options.listen, options.limits.listener())?;
+        options.siblings.add(service.kind, bound.addr());
+        let site = Arc::new(Site::new(accounts, service, options, bound.addr()));
         let serving = Arc::clone(&site);
-        let thread = thread::Builder::new()
-            .name("latchfs-accept".into())
-            .spawn(move || run(&runtime, listener, &serving, &workers, stopped))?;
-        Ok(Self { addr, site, stop: Some(stop), thread: Some(thread) })
+        let listener = bound.serve(move |accepted| enter(accepted, Arc::clone(&serving)))?;
+        Ok(Self { listener, site })
     }
 
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.listener.addr()
     }
 
     /// Takes no new connections from now on, and gives requests under way their time to finish.
     pub fn begin_stop(&mut self) {
-        let Some(stop) = self.stop.take() else { return };
-        self.site.options.siblings.remove(self.addr);
-        self.site.stopping.store(true, Ordering::Release);
-        let _ = stop.send(());
+        if self.listener.begin_stop() {
+            self.site.options.siblings.remove(self.addr());
+            self.site.stopping.store(true, Ordering::Release);
+        }
     }
 
     /// Ends it: no new connections, requests under way are finished, within limits.
     pub fn stop(&mut self) {
         self.begin_stop();
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            log::error!("the REST listener did not end well");
-        }
+        self.listener.stop();
     }
 }
 
 impl Drop for RestServer {
     fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-fn run(
-    runtime: &Runtime,
-    listener: TcpListener,
-    site: &Arc<Site>,
-    workers: &Workers,
-    stopped: oneshot::Receiver<()>,
-) {
-    runtime.block_on(accept(listener, site, workers, stopped));
-}
-
-async fn accept(
-    listener: TcpListener,
-    site: &Arc<Site>,
-    workers: &Workers,
-    mut stopped: oneshot::Receiver<()>,
-) {
-    let Limits { connections: most, stop_wait, .. } = site.options.limits;
-    let connections = Connections::all();
-    let own = connections.listener();
-    let (ending, end) = watch::channel(false);
-    loop {
-        let accepted = tokio::select! {
-            _ = &mut stopped => break,
-            accepted = listener.accept() => accepted,
-        };
-        // Out of this loop, for another one to take it.
-        match accepted.and_then(|(stream, peer)| Ok((stream.into_std()?, peer))) {
-            Ok((stream, peer)) => {
-                let entry = tokio::select! {
-                    _ = &mut stopped => break,
-                    entry = connections.enter(own, most) => entry,
-                };
-                let (site, end) = (Arc::clone(site), end.clone());
-                workers.serve(async move {
-                    let serving = async {
-                        match TcpStream::from_std(stream) {
-                            Ok(stream) => enter(stream, peer, site, Arc::clone(&entry), end).await,
-                            Err(error) => log::warn!("the connection of {peer} is lost: {error}"),
-                        }
-                    };
-                    tokio::select! {
-                        () = serving => {}
-                        () = entry.asked_to_leave() => {
-                            log::debug!("the connection of {peer} ended to make room");
-                        }
-                    }
-                });
-            }
-            Err(error) => {
-                // Out of descriptors, most likely: an idle connection gives one back.
-                log::warn!("the REST listener: {error}");
-                connections.shed(None);
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    ending.send_replace(true);
-    if timeout(stop_wait, connections.ended(own)).await.is_err() {
-        log::warn!("a REST request is still under way and is left to the end of the process");
+        self.begin_stop();
     }
 }
 
 /// Shakes hands first, where the listener speaks TLS.
-async fn enter(
-    stream: TcpStream,
-    peer: SocketAddr,
-    site: Arc<Site>,
-    place: Arc<ConnectionState>,
-    mut end: watch::Receiver<bool>,
-) {
-    let _ = stream.set_nodelay(true);
+async fn enter(accepted: Accepted, site: Arc<Site>) {
+    let Accepted { stream, peer, place, mut end } = accepted;
     let Some(tls) = site.options.tls.clone() else {
         return serve(stream, peer, site, place, end).await;
     };

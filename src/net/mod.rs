@@ -8,7 +8,9 @@
 
 pub mod descriptors;
 mod lingering;
+pub mod listener;
 pub mod timeouts;
+pub mod workers;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

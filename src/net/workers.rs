@@ -3,7 +3,7 @@
 //!
 //! Decides which event loop takes a connection: the one with the fewest. The connection stays
 //! there, so that an ordinary request wakes no other thread. Which requests run on the pool is
-//! decided in [`crate::http::frame::handle`]. Work that no thread of the pool has begun when the
+//! decided by the face that serves them. Work that no thread of the pool has begun when the
 //! wait is over is never begun, and its caller is told at once. tokio's `abort` does not do this:
 //! work that waits in the queue of its pool stays there until a thread takes it out, and a caller
 //! that awaits it waits as long.
@@ -20,11 +20,23 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::limits::Limits;
 use crate::sync::front_end;
 
 /// How long a thread that may block is kept without work: as long as the server runs.
 const KEPT: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// The threads of a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WorkerLimits {
+    /// The name of the threads.
+    pub name: &'static str,
+    /// Threads that serve connections.
+    pub workers: usize,
+    /// Threads for what may take long; a request that finds none waits for one.
+    pub blocking: usize,
+    /// How long a stop waits for requests under way. Then they are left to the end of the process.
+    pub stop_wait: Duration,
+}
 
 /// All of them. They end when dropped.
 pub struct Workers(Vec<Worker>);
@@ -37,7 +49,7 @@ struct Worker {
 }
 
 impl Workers {
-    pub fn start(limits: &Limits) -> io::Result<Self> {
+    pub fn start(limits: &WorkerLimits) -> io::Result<Self> {
         let count = limits.workers.max(1);
         (0..count).map(|_| Worker::start(limits, count)).collect::<io::Result<_>>().map(Self)
     }
@@ -55,11 +67,11 @@ impl Workers {
 }
 
 impl Worker {
-    fn start(limits: &Limits, count: usize) -> io::Result<Self> {
+    fn start(limits: &WorkerLimits, count: usize) -> io::Result<Self> {
         let runtime = Builder::new_current_thread()
             .max_blocking_threads((limits.blocking / count).max(1))
             .thread_keep_alive(KEPT)
-            .thread_name("latchfs-rest")
+            .thread_name(limits.name)
             .enable_all()
             .build()?;
         // With one thread at least, work waits for it where the system has no other to give.
@@ -68,15 +80,15 @@ impl Worker {
         first.map_err(|_| io::Error::from(io::ErrorKind::ResourceBusy))?;
         let tasks = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
-        let stop_wait = limits.stop_wait;
+        let WorkerLimits { name, stop_wait, .. } = *limits;
         let work = move |runtime: Runtime| {
-            front_end::mark("REST event loop");
+            front_end::mark("event loop");
             // An error says that the sender is gone, which is the same wish.
             let _ = runtime.block_on(stopped);
             // What still blocks is left to the end of the process.
             runtime.shutdown_timeout(stop_wait);
         };
-        let thread = thread::Builder::new().name("latchfs-rest".into());
+        let thread = thread::Builder::new().name(name.into());
         let thread = thread.spawn(move || work(runtime))?;
         Ok(Self { counted: Arc::default(), tasks, running: Some((stop, thread)) })
     }
@@ -95,7 +107,7 @@ impl Drop for Workers {
             .collect();
         for thread in threads {
             if thread.join().is_err() {
-                log::error!("a thread of the REST listener did not end well");
+                log::error!("a thread of a listener did not end well");
             }
         }
     }
