@@ -164,7 +164,8 @@ impl Session {
     fn files(&self, name: &str, path: &str) -> Result<ObjectList, ApiFailure> {
         let (_, dir) = self.place(Some(name), Some(path))?;
         let dir = dir.unwrap_or_else(SharePath::root);
-        let options = PageOptions { prefix: "", after: None, limit: LEVEL_MAX, smb: false };
+        let options =
+            PageOptions { prefix: "", after: None, limit: LEVEL_MAX, smb: false, pending: false };
         let ask = |share: &Share| share.list_page(&dir, options);
         let mut list = ObjectList::default();
         for (_, page) in self.ask_shares(Some(name), Some(&dir), ask)? {

@@ -38,6 +38,7 @@ impl FileCall<'_> {
             after: after.as_deref(),
             limit,
             smb: !include.0.is_empty(),
+            pending: false,
         };
         let path = self.path()?;
         let snapshot = self.snapshot()?;

@@ -66,6 +66,16 @@ impl Rights {
         ("GENERIC_READ", Self::GENERIC_READ),
     ];
 
+    /// The rights of an access mask as a client sends it.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The mask of the specific rights, as a client is told what was granted.
+    pub const fn bits(self) -> u32 {
+        self.specific().0
+    }
+
     /// The right of that name, without the `FILE_` prefix.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, right)| *right)

@@ -35,8 +35,8 @@ pub use held::{HeldLock, PendingName};
 pub use mounted::{MoveHow, NameRules};
 pub use names::{FileSystemSpace, Unlinked};
 pub use opens::{
-    ClosedHandle, Creation, Described, ForceClosed, Handle, HandlePage, IO_MAX, LOCK_WAIT_MAX,
-    ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
+    BasicTimes, ClosedHandle, Creation, Described, ForceClosed, Handle, HandleInfo, HandlePage,
+    IO_MAX, LOCK_WAIT_MAX, ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
 };
 pub use share::{
     Attempt, ChangeNotice, LISTENERS_MAX, RELEASE_LOOK, RELEASE_WAIT, Share, ShareOptions,

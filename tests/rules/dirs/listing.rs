@@ -9,7 +9,7 @@ use latchfs::file::service::{DirectoryPage, FileKind, PAGE_MAX, PageOptions};
 use crate::dirs::fixture::{Fixture, denial, path};
 
 const ALL: PageOptions<'static> =
-    PageOptions { prefix: "", after: None, limit: PAGE_MAX, smb: false };
+    PageOptions { prefix: "", after: None, limit: PAGE_MAX, smb: false, pending: false };
 
 fn names(page: &DirectoryPage) -> Vec<&str> {
     page.entries.iter().map(|entry| &*entry.name).collect()
@@ -82,7 +82,7 @@ fn a_prefix_is_matched_in_any_case_also_from_a_marker_before_it() {
     for name in ["aa", "Ab", "AB1", "abC", "b", "Äb", "ab"] {
         it.file(name, b"");
     }
-    let found = |prefix, after| walk(&it, "", PageOptions { prefix, after, limit: 2, smb: false });
+    let found = |prefix, after| walk(&it, "", PageOptions { prefix, after, limit: 2, ..ALL });
     // Case aside, "Ab" and "ab" are one name; both can stand there only beside us.
     assert_eq!(found("aB", None), ["Ab", "ab", "AB1", "abC"]);
     assert_eq!(found("ab1", None), ["AB1"]);

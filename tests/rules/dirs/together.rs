@@ -19,7 +19,7 @@ fn act(it: &Fixture, number: u32) {
     let pick = |number: u32| path(NAMES[number as usize % NAMES.len()]);
     let (one, other) = (pick(number / 9), pick(number / 9 + number / 54 + 1));
     let options = CopyOptions { id: number.to_string(), ..CopyOptions::default() };
-    let all = PageOptions { prefix: "", after: None, limit: PAGE_MAX, smb: true };
+    let all = PageOptions { prefix: "", after: None, limit: PAGE_MAX, smb: true, pending: false };
     let rename =
         RestRename { directory: number.is_multiple_of(2), replace: true, ..RestRename::default() };
     match number % 9 {

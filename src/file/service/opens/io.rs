@@ -1,16 +1,19 @@
 //! Reads and writes through a handle: the rules are checked under the file's lock, right before the
 //! bytes are read or written.
 
-use std::os::fd::OwnedFd;
+use std::borrow::Borrow;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use super::super::error::Result;
+use super::super::requests::SmbProperties;
 use super::super::share::Share;
-use super::open::Handle;
+use super::open::{Handle, OpenedFile};
 use super::table::Latched;
 use crate::file::rules::ranges::ByteRange;
-use crate::file::rules::{Attributes, Denial, Rights, SharePath};
+use crate::file::rules::{Access, Attributes, Denial, Rights, SharePath};
 use crate::file::store::share::{FoundFile, OpenFor, Stat, data};
+use crate::rules::Timestamp;
 
 /// The most bytes one call reads or writes.
 pub const IO_MAX: usize = 4 << 20;
@@ -18,6 +21,27 @@ pub const IO_MAX: usize = 4 << 20;
 /// A step on a file right before its length is set, under the file's lock, when no rule refuses
 /// the change any more. If the step fails, the length stays.
 pub type BeforeResize<'a> = &'a dyn Fn(&OwnedFd) -> Result<()>;
+
+/// Times to set; what is not given stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BasicTimes {
+    pub created: Option<Timestamp>,
+    pub accessed: Option<Timestamp>,
+    pub written: Option<Timestamp>,
+    pub changed: Option<Timestamp>,
+}
+
+/// All that an SMB client is told about an open file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HandleInfo {
+    /// The name that it was opened by, as it is now.
+    pub path: SharePath,
+    pub stat: Stat,
+    pub smb: SmbProperties,
+    pub standard: Standard,
+    /// The rights that the open has.
+    pub rights: Rights,
+}
 
 /// The information that an SMB client gets about an open file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,42 +57,94 @@ pub struct Standard {
 }
 
 impl Share {
+    /// A descriptor of the handle's file, for what the handle may do: for front ends that keep it
+    /// with the open, for [`Share::read_through`] and [`Share::write_through`].
+    pub fn descriptor(&self, handle: &Handle) -> Result<OwnedFd> {
+        self.on_disk(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            let writes = open.access().contains(Access::W);
+            let how = if writes { OpenFor::Write } else { OpenFor::Read };
+            Ok(self.disk().open_file(path, how)?)
+        })
+    }
+
     /// Reads up to `length` bytes; fewer at the end of the file.
     pub fn read(&self, handle: &Handle, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.read_by(handle, (offset, length), |latched, path| {
+            check_named(latched, handle)?;
+            Ok(self.disk().open_file(path, OpenFor::Read)?)
+        })
+    }
+
+    /// As [`Share::read`], through a descriptor of the handle's file.
+    pub fn read_through(
+        &self,
+        (handle, fd): (&Handle, &OwnedFd),
+        offset: u64,
+        length: usize,
+    ) -> Result<Vec<u8>> {
+        self.read_by(handle, (offset, length), |_, _| Ok(fd))
+    }
+
+    fn read_by<F: AsFd>(
+        &self,
+        handle: &Handle,
+        (offset, length): (u64, usize),
+        fd: impl FnOnce(&Latched, &SharePath) -> Result<F>,
+    ) -> Result<Vec<u8>> {
         let length = length.min(IO_MAX);
         let range = byte_range(offset, length)?;
         let cell = Arc::clone(handle.cell());
-        let (fd, _reading) = self.on_disk(handle, |latched, path| {
+        let (fd, _reading) = self.latched(handle, |latched, path| {
             // A locked range past the end refuses before the end is noticed (br39).
             latched.state.check_read(handle.slot(), handle.id(), range)?;
-            let fd = self.disk().open_file(path, OpenFor::Read)?;
-            Ok((fd, cell.lock_to_read()))
+            Ok((fd(latched, path)?, cell.lock_to_read()))
         })?;
-        let mut bytes = vec![0; length];
-        let got = data::read_at(&fd, &mut bytes, offset)?;
-        if got == 0 && length > 0 {
+        let bytes = data::read_bytes(&fd, offset, length)?;
+        if bytes.is_empty() && length > 0 {
             return Err(Denial::EndOfFile.into());
         }
-        bytes.truncate(got);
         Ok(bytes)
     }
 
     /// Writes all bytes at `offset`. A handle that may only append writes at the end of the file,
     /// whatever the offset.
     pub fn write(&self, handle: &Handle, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.write_by(handle, (offset, bytes), |latched, path| {
+            check_named(latched, handle)?;
+            Ok(self.disk().open_file(path, OpenFor::Write)?)
+        })
+    }
+
+    /// As [`Share::write`], through a descriptor of the handle's file that may write.
+    pub fn write_through(
+        &self,
+        (handle, fd): (&Handle, &OwnedFd),
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.write_by(handle, (offset, bytes), |_, _| Ok(fd))
+    }
+
+    fn write_by<F: Borrow<OwnedFd>>(
+        &self,
+        handle: &Handle,
+        (offset, bytes): (u64, &[u8]),
+        fd: impl FnOnce(&Latched, &SharePath) -> Result<F>,
+    ) -> Result<()> {
         if bytes.len() > IO_MAX {
             return Err(Denial::InvalidParameter("more than 4 MiB in one write").into());
         }
-        self.on_disk(handle, |latched, path| {
+        self.latched(handle, |latched, path| {
             let (open, _) = latched.state.get(handle.slot(), handle.id())?;
             let append_only = !open.rights.contains(Rights::WRITE_DATA);
             let offset = if append_only { self.disk().stat(path)?.size } else { offset };
             let range = byte_range(offset, bytes.len())?;
             latched.state.check_write(handle.slot(), handle.id(), range)?;
-            let fd = self.disk().open_file(path, OpenFor::Write)?;
-            self.count_change(&fd, handle.file())?;
+            let fd = fd(latched, path)?;
+            self.count_change(fd.borrow(), handle.file())?;
             let _writing = handle.cell().lock_to_write();
-            Ok(data::write_at(&fd, bytes, offset)?)
+            Ok(data::write_at(fd.borrow(), bytes, offset)?)
         })
     }
 
@@ -150,6 +226,16 @@ impl Share {
 
     /// Replaces the file's attributes.
     pub fn set_attributes(&self, handle: &Handle, attributes: Attributes) -> Result<()> {
+        self.set_basic(handle, Some(attributes), BasicTimes::default())
+    }
+
+    /// Replaces the attributes and times that are given; the others stay.
+    pub fn set_basic(
+        &self,
+        handle: &Handle,
+        attributes: Option<Attributes>,
+        times: BasicTimes,
+    ) -> Result<()> {
         self.on_disk(handle, |latched, path| {
             let (open, _) = latched.state.get(handle.slot(), handle.id())?;
             if !open.rights.contains(Rights::WRITE_ATTRIBUTES) {
@@ -157,26 +243,35 @@ impl Share {
             }
             let fd = self.disk().open_file(path, OpenFor::Read)?;
             let mut record = self.load_record(&fd, handle.file())?;
-            record.attributes = Some(attributes);
-            self.save_record(&fd, handle.file(), &mut record)
+            record.attributes = attributes.or(record.attributes);
+            record.created = times.created.or(record.created);
+            record.changed = times.changed.or(record.changed);
+            self.save_record(&fd, handle.file(), &mut record)?;
+            Ok(data::set_times(&fd, times.accessed, times.written)?)
         })
     }
 
     /// The information about the handle's file.
     pub fn standard(&self, handle: &Handle) -> Result<Standard> {
+        self.on_disk(handle, |latched, path| standard(latched, handle, &self.disk().stat(path)?))
+    }
+
+    /// All that an SMB client is told about the handle's file.
+    pub fn handle_info(&self, handle: &Handle) -> Result<HandleInfo> {
         self.on_disk(handle, |latched, path| {
-            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
-            let delete_pending = latched.state.is_pending(open);
             let stat = self.disk().stat(path)?;
-            let directory = latched.state.is_directory();
-            let links = if directory { 1 } else { stat.links };
-            Ok(Standard {
-                size: if directory { 0 } else { stat.size },
-                links: links.saturating_sub(u32::from(delete_pending)),
-                delete_pending,
-                directory,
-            })
+            let smb = SmbProperties::of(&stat, &self.record_of(path, &stat)?);
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            let (rights, standard) = (open.rights, standard(latched, handle, &stat)?);
+            Ok(HandleInfo { path: path.clone(), stat, smb, standard, rights })
         })
+    }
+
+    /// The properties of a file as it was when it was opened.
+    pub fn opened_properties(&self, opened: &OpenedFile) -> SmbProperties {
+        // A file that lost its name meanwhile has no record to show.
+        let record = self.record_of(&opened.path, &opened.stat).unwrap_or_default();
+        SmbProperties::of(&opened.stat, &record)
     }
 
     /// The attributes of the handle's file on the disk.
@@ -199,13 +294,29 @@ impl Share {
         step: impl FnOnce(&mut Latched, &SharePath) -> Result<T>,
     ) -> Result<T> {
         self.latched(handle, |latched, path| {
-            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
-            if latched.state.has_lost_its_name(open) {
-                return Err(Denial::NotFound.into());
-            }
+            check_named(latched, handle)?;
             step(latched, path)
         })
     }
+}
+
+/// Refuses a handle that has lost its name, since another file may have it.
+fn check_named(latched: &Latched, handle: &Handle) -> Result<()> {
+    let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+    if latched.state.has_lost_its_name(open) { Err(Denial::NotFound.into()) } else { Ok(()) }
+}
+
+fn standard(latched: &Latched, handle: &Handle, stat: &Stat) -> Result<Standard> {
+    let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+    let delete_pending = latched.state.is_pending(open);
+    let directory = latched.state.is_directory();
+    let links = if directory { 1 } else { stat.links };
+    Ok(Standard {
+        size: if directory { 0 } else { stat.size },
+        links: links.saturating_sub(u32::from(delete_pending)),
+        delete_pending,
+        directory,
+    })
 }
 
 fn byte_range(offset: u64, length: usize) -> Result<ByteRange> {

@@ -20,7 +20,7 @@ pub(in crate::file::service) mod why;
 
 pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};
 pub use handles::{Described, HandlePage, ListedHandle};
-pub use io::{IO_MAX, Standard};
+pub use io::{BasicTimes, HandleInfo, IO_MAX, Standard};
 pub use locks::LOCK_WAIT_MAX;
 pub use open::{Handle, OpenedFile};
 pub use posix::{Creation, PosixOpen};

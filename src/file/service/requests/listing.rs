@@ -1,7 +1,7 @@
-//! REST's view of a directory, in pages.
+//! A directory in pages, as REST and SMB show it.
 //!
-//! Decides what REST lists: files and directories, without links and special files, and without
-//! names that are delete pending. The order is the store's, by folded name: a page that starts
+//! Decides what is listed: files and directories, without links and special files, and on REST
+//! without names that are delete pending. The order is the store's, by folded name: a page that starts
 //! after the last name of the page before neither skips nor repeats a name that exists all the
 //! time.
 
@@ -33,6 +33,8 @@ pub struct PageOptions<'a> {
     pub limit: usize,
     /// List attributes, times and `ETag` too, which reads each file's record.
     pub smb: bool,
+    /// List names that are delete pending too, as SMB shows them.
+    pub pending: bool,
 }
 
 /// One file or directory.
@@ -59,7 +61,7 @@ pub struct DirectoryPage {
 }
 
 impl Share {
-    /// Lists a page of a directory as REST shows it.
+    /// Lists a page of a directory as REST or SMB shows it.
     pub fn list_page(&self, dir: &SharePath, options: PageOptions<'_>) -> Result<DirectoryPage> {
         if options.limit == 0 {
             return Err(Denial::InvalidParameter("a page has at least one entry").into());
@@ -101,7 +103,7 @@ impl Share {
                 }
                 scanned += 1;
                 last = Some(listed.name.clone());
-                page.entries.extend(self.entry(&page.path, dir, listed, options.smb)?);
+                page.entries.extend(self.entry(&page.path, dir, listed, options)?);
             }
             if ended {
                 return Ok(());
@@ -115,7 +117,7 @@ impl Share {
         dir: &SharePath,
         fd: &OwnedFd,
         listed: ListedName,
-        smb: bool,
+        options: PageOptions<'_>,
     ) -> Result<Option<DirectoryEntry>> {
         if !matches!(listed.kind, FileKind::File | FileKind::Directory) {
             return Ok(None);
@@ -127,10 +129,10 @@ impl Share {
             Err(error) => return Err(error.into()),
         };
         let path = dir.join(&listed.name)?;
-        if self.is_name_pending(&path, stat.id) {
+        if !options.pending && self.is_name_pending(&path, stat.id) {
             return Ok(None);
         }
-        let smb = if smb {
+        let smb = if options.smb {
             match self.record_at(&path, stat.id)? {
                 Some(record) => Some(SmbProperties::of(&stat, &record)),
                 None => return Ok(None),

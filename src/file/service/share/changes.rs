@@ -10,7 +10,7 @@ use super::Share;
 use crate::file::rules::operation::{FileOperation, LeaseDemand};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::Result;
-use crate::file::service::opens::ClosedHandle;
+use crate::file::service::opens::{ClosedHandle, Handle};
 use crate::rules::HandleId;
 use crate::sync::{AtomicU64, Ordering, RwLock};
 
@@ -68,6 +68,15 @@ impl Share {
         }
         let told = Arc::clone(&self.observers.told.read().expect(POISON));
         told.iter().for_each(|observer| observer(change));
+    }
+
+    /// To be called by a front end that changed the handle's file.
+    pub fn tell_changed(&self, handle: &Handle) {
+        if self.observers.count.load(Ordering::Acquire) > 0
+            && let Ok(path) = self.path_of(handle)
+        {
+            self.tell(ChangeNotice::Attributes(&path));
+        }
     }
 
     /// Has `listener` called after each forced close, from the thread that closed, with no lock

@@ -68,6 +68,19 @@ impl Share {
         }
     }
 
+    /// The record of a file that was looked up a moment ago: one that is known to have none is not
+    /// asked for it.
+    pub(in crate::file::service) fn record_of(
+        &self,
+        path: &SharePath,
+        stat: &Stat,
+    ) -> Result<Record> {
+        if self.records.is_without(stat) {
+            return Ok(Record::default());
+        }
+        self.record(path, stat.id)
+    }
+
     /// To be called after the permissions or the owner of `path` were changed.
     pub fn permissions_changed(&self, path: &SharePath) {
         self.disk.permissions_changed(path);
