@@ -2,13 +2,29 @@
 //! send and receive; every grant and refusal comes from [`super::service`].
 //!
 //! ```text
+//!   server, connection   the listener; one connection, its frames and its bounds
+//!   chain, logon, tree   requests of a frame; who logs on; the shares of a session
+//!   operations           the commands, each one call of the service
 //!   wire      messages from bytes and to bytes, no I/O, nothing of the service
 //!   auth      SPNEGO and NTLMv2, keys, signatures, encryption
 //!   status    the NTSTATUS numbers; times: FILETIME; names: paths and wildcards
 //! ```
 
 pub mod auth;
+mod chain;
+mod connection;
+mod credits;
+mod gates_and_faults;
+mod logon;
 pub mod names;
+mod operations;
+mod pending;
+mod server;
+mod session;
 pub mod status;
 pub mod times;
+mod tree;
 pub mod wire;
+
+pub use gates_and_faults::call_names;
+pub use server::{KEEP_ALIVE, Password, SmbAccounts, SmbOptions, SmbServer, SmbTally};

@@ -75,6 +75,15 @@ statuses! {
 }
 
 impl Status {
+    /// The status that an error code names: `SharingViolation`, in any case.
+    pub fn by_code(code: &str) -> Option<Self> {
+        let is_meant = |name: &str| {
+            let letters = name.chars().skip("STATUS_".len()).filter(|letter| *letter != '_');
+            letters.eq(code.chars().map(|letter| letter.to_ascii_uppercase()))
+        };
+        NAMES.iter().find(|(name, _)| is_meant(name)).map(|(_, status)| *status)
+    }
+
     /// Not even done in part. Warnings are no failures.
     pub fn is_failure(self) -> bool {
         self.0 >> 30 == 3

@@ -1,9 +1,9 @@
 //! A directory in pages, as REST and SMB show it.
 //!
 //! Decides what is listed: files and directories, without links and special files, and on REST
-//! without names that are delete pending. The order is the store's, by folded name: a page that starts
-//! after the last name of the page before neither skips nor repeats a name that exists all the
-//! time.
+//! without names that are delete pending. The order is the store's, by folded name: a page that
+//! starts after the last name of the page before neither skips nor repeats a name that exists all
+//! the time.
 
 use std::os::fd::OwnedFd;
 

@@ -1,0 +1,162 @@
+//! Applies gates and faults to requests of SMB clients, named by their commands: `SMB Create`.
+//!
+//! Decides which status a fault answers with. Which gates and faults apply to a request is decided
+//! in [`crate::bench::controls`]. A request at a gate keeps no thread, and stalls no other one.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use super::connection::Ended;
+use super::operations::Call;
+use super::server::Site;
+use super::status::Status;
+use super::wire::Command;
+use super::wire::create::CreateRequest;
+use crate::bench::controls::{FaultAction, Point, Visitor};
+use crate::journal::Event;
+use crate::rules::asked::Asked;
+use crate::rules::pattern::PatternSubject;
+use crate::rules::service::ServiceKind;
+
+/// The commands that gates and faults can name.
+const COMMANDS: [Command; 11] = [
+    Command::Create,
+    Command::Close,
+    Command::Flush,
+    Command::Read,
+    Command::Write,
+    Command::Lock,
+    Command::Ioctl,
+    Command::QueryDirectory,
+    Command::ChangeNotify,
+    Command::QueryInfo,
+    Command::SetInfo,
+];
+
+/// The names of those.
+pub fn call_names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.into_iter().map(Command::name)
+}
+
+/// A request as gates and faults see it.
+pub struct Visit {
+    visitor: Visitor,
+    command: Command,
+    drops: bool,
+}
+
+pub enum Arrival {
+    /// It goes on; the value is for [`leave`].
+    Goes(Option<Visit>),
+    Refused(Status),
+}
+
+impl Visit {
+    fn new(command: Command, call: &Call) -> Self {
+        let share = call.tree.share.as_deref().unwrap_or("IPC$");
+        let path = match &call.open {
+            Some(open) => open.place().to_owned(),
+            None => match CreateRequest::parse(&call.message) {
+                Ok(request) if command == Command::Create => {
+                    format!("{share}/{}", request.name.replace('\\', "/"))
+                }
+                _ => share.to_owned(),
+            },
+        };
+        let visitor = Visitor {
+            service: ServiceKind::File,
+            account: Arc::clone(&call.session.account),
+            operation: command.name().to_owned(),
+            path,
+            who: call.session.who.clone(),
+            client_request: None,
+            user_agent: None,
+            asked: Asked::default(),
+        };
+        Self { visitor, command, drops: false }
+    }
+
+    fn seen(&self) -> PatternSubject<'_> {
+        PatternSubject {
+            service: ServiceKind::File,
+            operation: self.command.name(),
+            documented: self.command.name(),
+            account: &self.visitor.account,
+            path: &self.visitor.path,
+            header: &|_| None,
+        }
+    }
+}
+
+/// A request before it is carried out.
+pub async fn arrive(command: Command, call: &Call) -> Result<Arrival, Ended> {
+    let controls = call.connection.site.accounts.controls();
+    if !controls.are_set() {
+        return Ok(Arrival::Goes(None));
+    }
+    let mut visit = Visit::new(command, call);
+    let visitor = || visit.visitor.clone();
+    let passed = controls.gates.pass(Point::Received, &visit.seen(), visitor).await;
+    passed.map_err(|_| Ended)?;
+    let possible =
+        |action: &FaultAction| !matches!(action, FaultAction::Cut(_) | FaultAction::Slow(_));
+    let Some(fault) = controls.faults.meet_of(&visit.seen(), possible) else {
+        return Ok(Arrival::Goes(Some(visit)));
+    };
+    let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
+    controls.journal.push(Some(Arc::clone(&visit.visitor.account)), met);
+    match fault.action {
+        FaultAction::Answer { status, code } => return Ok(Arrival::Refused(named(status, code))),
+        FaultAction::Delay(time) => {
+            let mut ended = controls.faults.delayed();
+            if timeout(time, ended.changed()).await.is_ok() {
+                return Err(Ended);
+            }
+        }
+        FaultAction::DropBefore => return Err(Ended),
+        _ => visit.drops = true,
+    }
+    Ok(Arrival::Goes(Some(visit)))
+}
+
+/// A request that is done and not answered yet.
+pub async fn leave(site: &Site, visit: Option<Visit>) -> Result<(), Ended> {
+    let Some(visit) = visit else { return Ok(()) };
+    let gates = &site.accounts.controls().gates;
+    let visitor = || visit.visitor.clone();
+    let passed = gates.pass(Point::Committed, &visit.seen(), visitor).await;
+    if visit.drops || passed.is_err() { Err(Ended) } else { Ok(()) }
+}
+
+/// The status that a fault answers with: the one that its code names, without the underscores, or
+/// the one nearest to its HTTP status.
+fn named(status: u16, code: &str) -> Status {
+    Status::by_code(code).unwrap_or(match status {
+        401 | 403 => Status::ACCESS_DENIED,
+        404 => Status::OBJECT_NAME_NOT_FOUND,
+        409 | 412 => Status::SHARING_VIOLATION,
+        507 => Status::DISK_FULL,
+        503 => Status::INSUFFICIENT_RESOURCES,
+        _ => Status::UNEXPECTED_IO_ERROR,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_the_status_of_its_code_or_the_one_nearest_to_its_http_status() {
+        let codes =
+            [(500, "SharingViolation"), (404, "DELETEPENDING"), (404, "Nothing"), (400, "x")];
+        let found = codes.map(|(status, code)| named(status, code));
+        let expected = [
+            Status::SHARING_VIOLATION,
+            Status::DELETE_PENDING,
+            Status::OBJECT_NAME_NOT_FOUND,
+            Status::UNEXPECTED_IO_ERROR,
+        ];
+        assert_eq!(found, expected);
+    }
+}

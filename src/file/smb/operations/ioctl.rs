@@ -1,0 +1,46 @@
+//! IOCTL. Decides which control codes are answered: the check of the negotiation, and calls on a
+//! pipe; all else is a clean no.
+
+use super::{Answer, Call, pipe};
+use crate::file::smb::logon::SECURITY_MODE;
+use crate::file::smb::session::OpenKind;
+use crate::file::smb::status::Status;
+use crate::file::smb::wire::ioctl::{
+    DFS_GET_REFERRALS, DFS_GET_REFERRALS_EX, IoctlRequest, PIPE_TRANSCEIVE,
+    VALIDATE_NEGOTIATE_INFO, ioctl_answer,
+};
+use crate::file::smb::wire::negotiate::{NegotiateCheck, SMB_3_1_1, validated};
+
+pub fn ioctl(call: &Call) -> Result<Answer, Status> {
+    let request = IoctlRequest::parse(&call.message)?;
+    if !request.is_fsctl {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    match request.code {
+        VALIDATE_NEGOTIATE_INFO => validate(call, &request),
+        PIPE_TRANSCEIVE => {
+            let OpenKind::Pipe(pipe) = &call.open()?.kind else {
+                return Err(Status::NOT_SUPPORTED);
+            };
+            pipe::write(pipe, call, request.input)?;
+            let (output, status) = pipe::take(pipe, request.max_output)?;
+            Ok(Answer { status, ..Answer::of(ioctl_answer(request.code, request.id, &output)) })
+        }
+        DFS_GET_REFERRALS | DFS_GET_REFERRALS_EX => Err(Status::FS_DRIVER_REQUIRED),
+        _ => Err(Status::NOT_SUPPORTED),
+    }
+}
+
+/// A client of 2.x and 3.0 makes sure that nobody changed its first message. If somebody did, the
+/// connection ends without an answer.
+fn validate(call: &Call, request: &IoctlRequest<'_>) -> Result<Answer, Status> {
+    let negotiated = call.negotiated();
+    let check = NegotiateCheck::parse(request.input)?;
+    if negotiated.dialect == SMB_3_1_1 || !check.matches(&negotiated.offer) {
+        call.connection.cut();
+        return Err(Status::ACCESS_DENIED);
+    }
+    let guid = &call.connection.site.guid;
+    let output = validated(negotiated.capabilities, guid, SECURITY_MODE, negotiated.dialect);
+    Ok(Answer::of(ioctl_answer(request.code, request.id, &output)))
+}

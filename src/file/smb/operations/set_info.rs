@@ -1,0 +1,59 @@
+//! `SET_INFO`. Decides which call of the service a class becomes; whether it may be is decided
+//! there.
+
+use std::sync::atomic::Ordering;
+
+use super::create::SETTABLE;
+use super::{Answer, Call};
+use crate::file::rules::Attributes;
+use crate::file::service::BasicTimes;
+use crate::file::smb::names;
+use crate::file::smb::status::Status;
+use crate::file::smb::times::moment;
+use crate::file::smb::wire::Writer;
+use crate::file::smb::wire::info::KIND_FILE;
+use crate::file::smb::wire::set_info::{SetFile, SetInfo};
+
+/// Modes that a client may set (MS-FSCC 2.4.26).
+const SETTABLE_MODES: u32 = 0x3E;
+/// `FILE_ATTRIBUTE_DIRECTORY`, which no client may set on a file.
+const DIRECTORY: u32 = 0x10;
+
+pub fn set(call: &Call) -> Result<Answer, Status> {
+    let request = SetInfo::parse(&call.message)?;
+    let file = call.file()?;
+    if request.kind != KIND_FILE {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    let wanted = SetFile::parse(request.class, request.data);
+    let wanted = wanted.map_err(|_| Status::INFO_LENGTH_MISMATCH)?;
+    let (share, handle) = (&file.share, &file.handle);
+    match wanted.ok_or(Status::INVALID_INFO_CLASS)? {
+        SetFile::Basic { times, attributes } => {
+            let [created, accessed, written, changed] = times.map(moment);
+            if attributes & DIRECTORY != 0 && !file.directory {
+                return Err(Status::INVALID_PARAMETER);
+            }
+            let attributes =
+                (attributes != 0).then(|| Attributes::from_bits(attributes & SETTABLE));
+            let times = BasicTimes { created, accessed, written, changed };
+            share.set_basic(handle, attributes, times)?;
+        }
+        SetFile::Rename { replace, name } => {
+            share.rename_handle(handle, &names::path(&name)?, replace)?;
+        }
+        SetFile::Link { replace, name } => {
+            share.link_handle(handle, &names::path(&name)?, replace)?;
+        }
+        SetFile::Disposition(delete) => share.set_disposition(handle, delete)?,
+        SetFile::Position(position) => file.position.store(position, Ordering::Relaxed),
+        SetFile::Mode(mode) if mode & !SETTABLE_MODES != 0 => {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        SetFile::Mode(mode) => file.mode.store(mode, Ordering::Relaxed),
+        SetFile::Allocation(size) => share.set_allocation(handle, size)?,
+        SetFile::EndOfFile(size) => share.set_size(handle, size)?,
+    }
+    share.tell_changed(handle);
+    Ok(Answer::of(Writer::answer(2).done()))
+}
