@@ -4,8 +4,9 @@
 //! Decides the names and labels that dashboards are built on. Counting is an atomic step or two
 //! and one short lock of a histogram; a scrape locks each file in use, one at a time.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -37,6 +38,26 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<AnswerLabels, Counter>,
     durations: Family<OperationLabels, Histogram>,
+    smb: Arc<SmbMetrics>,
+}
+
+/// What the SMB listener holds, and what it refused.
+#[derive(Clone, Debug, Default)]
+pub struct SmbCounts {
+    pub connections: u64,
+    pub sessions: u64,
+    /// By the name of the status.
+    pub refusals: BTreeMap<String, u64>,
+}
+
+/// Asks the SMB listener, once there is one.
+#[derive(Default)]
+struct SmbMetrics(OnceLock<Box<dyn Fn() -> SmbCounts + Send + Sync>>);
+
+impl fmt::Debug for SmbMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SmbMetrics")
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -65,8 +86,14 @@ impl Metrics {
         );
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("build", "The running program", Info::new(version));
-        registry.register_collector(Box::new(EngineMetrics(files)));
-        Self { registry, requests, durations }
+        let smb = Arc::<SmbMetrics>::default();
+        registry.register_collector(Box::new(EngineMetrics(files, Arc::clone(&smb))));
+        Self { registry, requests, durations, smb }
+    }
+
+    /// Has each scrape ask the SMB listener. The first one stays.
+    pub fn watch_smb(&self, counts: impl Fn() -> SmbCounts + Send + Sync + 'static) {
+        let _ = self.smb.0.set(Box::new(counts));
     }
 
     pub fn answered(&self, operation: &'static str, status: u16, took: Duration) {
@@ -86,8 +113,8 @@ fn buckets() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-/// Reads the File services of a server, one of each account.
-struct EngineMetrics(Vec<Arc<FileService>>);
+/// Reads the File services of a server, one of each account, and its SMB listener.
+struct EngineMetrics(Vec<Arc<FileService>>, Arc<SmbMetrics>);
 
 impl fmt::Debug for EngineMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,8 +176,26 @@ impl Collector for EngineMetrics {
                 ConstCounter::new(count).encode(refusals.encode_family(&labels)?)?;
             }
         }
-        Ok(())
+        self.1.0.get().map_or(Ok(()), |counts| encode_smb(&mut encoder, &counts()))
     }
+}
+
+fn encode_smb(encoder: &mut DescriptorEncoder<'_>, counts: &SmbCounts) -> fmt::Result {
+    for (name, help, count) in [
+        ("smb_connections", "Connections of SMB clients", counts.connections),
+        ("smb_sessions", "SMB clients that have logged on", counts.sessions),
+    ] {
+        let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(count).encode(gauge)?;
+    }
+    let help = "SMB requests that were refused";
+    let mut refusals =
+        encoder.encode_descriptor("smb_refusals", help, None, MetricType::Counter)?;
+    for (status, count) in &counts.refusals {
+        let labels = [("status", status.as_str())];
+        ConstCounter::new(*count).encode(refusals.encode_family(&labels)?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -167,6 +212,11 @@ mod tests {
         let (options, clock) = (FileOptions::default(), Arc::new(SystemClock));
         let file = FileService::open_at(&files, &state, options, clock, AccountJournal::default());
         let metrics = Metrics::new(vec![Arc::new(file.unwrap())]);
+        metrics.watch_smb(|| SmbCounts {
+            connections: 2,
+            sessions: 1,
+            refusals: BTreeMap::from([("STATUS_SHARING_VIOLATION".to_owned(), 3)]),
+        });
         metrics.answered("FileCreate", 201, Duration::from_micros(300));
         metrics.answered("FileCreate", 201, Duration::from_micros(700));
         metrics.answered("FileCreate", 409, Duration::from_secs(31));
@@ -174,6 +224,9 @@ mod tests {
         for line in [
             concat!(r#"latchfs_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
             r#"latchfs_requests_total{operation="FileCreate",status="201"} 2"#,
+            "latchfs_smb_connections 2",
+            "latchfs_smb_sessions 1",
+            r#"latchfs_smb_refusals_total{status="STATUS_SHARING_VIOLATION"} 3"#,
             r#"latchfs_requests_total{operation="FileCreate",status="409"} 1"#,
             r#"latchfs_request_duration_seconds_count{operation="FileCreate"} 3"#,
             r#"latchfs_request_duration_seconds_bucket{le="0.0005",operation="FileCreate"} 1"#,

@@ -99,7 +99,7 @@ pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, HoldState, Release
 pub use leases::*;
 pub use load::*;
 pub use log::{GetLog, StreamRequest, events_of, listed};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, SmbCounts};
 pub use objects::*;
 pub use owner::*;
 pub use report::*;

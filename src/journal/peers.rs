@@ -53,10 +53,12 @@ struct Seen {
     at: Timestamp,
 }
 
-/// The process of a client that is named `REST ADDRESS`, which had an event at `when`. A client
-/// whose connection is closed is known if an earlier event of it was reported in time.
+/// The process of a client that is named `REST ADDRESS` or `SMB ADDRESS`, which had an event at
+/// `when`. A client whose connection is closed is known if an earlier event of it was reported in
+/// time.
 pub fn process_of(client: &str, when: Timestamp) -> Option<Process> {
-    let address = client.strip_prefix("REST ")?.parse().ok().map(canonical)?;
+    let address = client.strip_prefix("REST ").or_else(|| client.strip_prefix("SMB "))?;
+    let address = address.parse().ok().map(canonical)?;
     if !address.ip().is_loopback() {
         return None;
     }

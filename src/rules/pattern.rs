@@ -55,13 +55,15 @@ impl Pattern {
             && self.headers.iter().all(header)
     }
 
-    /// Whether requests for that operation can be meant. A call on a mount is meant only by a
-    /// pattern that begins with `Mount`: one that means all requests over HTTP must not stop the
-    /// programs of the machine.
+    /// Whether requests for that operation can be meant. A call on a mount, or over SMB, is meant
+    /// only by a pattern that begins with `Mount` or `SMB`: one that means all requests over HTTP
+    /// must not stop the programs of the machine.
     pub fn names(&self, operation: &str) -> bool {
         let wanted = self.operation.as_deref().map(folded);
-        if is_on_mount(operation) && !wanted.as_deref().is_some_and(is_on_mount) {
-            return false;
+        for is_named in [is_on_mount, is_over_smb] {
+            if is_named(operation) && !wanted.as_deref().is_some_and(is_named) {
+                return false;
+            }
         }
         wanted.is_none_or(|glob| glob::matches(glob.as_bytes(), folded(operation).as_bytes()))
     }
@@ -76,8 +78,16 @@ fn container(path: &str) -> &str {
 
 /// True for the name of a call on a mount, as in `Mount Open`.
 pub fn is_on_mount(operation: &str) -> bool {
-    const MOUNT: &str = "mount";
-    operation.get(..MOUNT.len()).is_some_and(|start| start.eq_ignore_ascii_case(MOUNT))
+    begins(operation, "mount")
+}
+
+/// True for the name of a request of an SMB client, as in `SMB Create`.
+pub fn is_over_smb(operation: &str) -> bool {
+    begins(operation, "smb")
+}
+
+fn begins(operation: &str, word: &str) -> bool {
+    operation.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
 /// `Put Blob`, `put-blob` and `PutBlob` are one operation.
@@ -102,12 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn calls_on_a_mount_are_meant_only_by_name() {
+    fn calls_on_a_mount_and_over_smb_are_meant_only_by_name() {
         let names = |glob: Option<&str>| {
             Pattern { operation: glob.map(str::to_owned), ..Pattern::default() }.names("Mount Open")
         };
         assert_eq!([Some("mount-open"), Some("Mount *"), Some("mount*")].map(names), [true; 3]);
         assert_eq!([None, Some("*"), Some("*Open"), Some("Mount")].map(names), [false; 4]);
+        let smb = |glob: Option<&str>| {
+            Pattern { operation: glob.map(str::to_owned), ..Pattern::default() }.names("SMB Create")
+        };
+        assert_eq!([Some("smb-create"), Some("SMB *"), Some("SmbCreate")].map(smb), [true; 3]);
+        assert_eq!([None, Some("*"), Some("*Create"), Some("Mount *")].map(smb), [false; 4]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! itself is in [`super::listeners`].
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
@@ -41,10 +42,10 @@ fn read_address(text: &str) -> Result<SocketAddr, String> {
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Where the page, the HTTP API, metrics and health are.
+/// Where the page, the HTTP API, metrics and health are, or where SMB clients connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum AdminAddress {
-    /// Nowhere: nothing is counted or remembered for them.
+pub enum OptionalAddress {
+    /// Nowhere.
     #[default]
     Off,
     /// On this address; port 0 takes any free port.
@@ -56,23 +57,56 @@ pub enum AdminAddress {
 /// The port of the page where none is asked for.
 pub const ADMIN_PORT: u16 = 10009;
 
-impl AdminAddress {
-    /// The address where the user named `given` for it, and `services` for the services: on this
-    /// machine, and nowhere if no service listens. The port moves with the File service, as those
-    /// of the other services do.
-    pub fn of(given: Option<ListenAddress>, services: &ServiceAddresses) -> Self {
-        let port = match services.get(&ServiceKind::File) {
-            Some(ListenAddress::At(file)) => moved_port(ADMIN_PORT, file.port()),
-            Some(ListenAddress::Off) | None => ADMIN_PORT,
-        };
+/// The port of SMB where none is asked for: 445 is for root alone.
+pub const SMB_PORT: u16 = 10445;
+
+impl OptionalAddress {
+    /// Where the page is, if the user named `given` for it, and `services` for the services: on
+    /// this machine, and nowhere if no service listens.
+    pub fn of_page(given: Option<ListenAddress>, services: &ServiceAddresses) -> Self {
         let listens = ServiceKind::ALL.into_iter().any(|kind| address_of(services, kind).is_some());
+        Self::of(given, ADMIN_PORT, services, listens)
+    }
+
+    /// Where SMB clients connect, if the user named `given` for it: on this machine, and nowhere
+    /// unless `by_default`.
+    pub fn of_smb(
+        given: Option<ListenAddress>,
+        services: &ServiceAddresses,
+        by_default: bool,
+    ) -> Self {
+        Self::of(given, SMB_PORT, services, by_default)
+    }
+
+    /// The port moves with the File service, as those of the other services do.
+    fn of(
+        given: Option<ListenAddress>,
+        usual: u16,
+        services: &ServiceAddresses,
+        by_default: bool,
+    ) -> Self {
+        let port = match services.get(&ServiceKind::File) {
+            Some(ListenAddress::At(file)) => moved_port(usual, file.port()),
+            Some(ListenAddress::Off) | None => usual,
+        };
         match given {
             Some(ListenAddress::Off) => Self::Off,
             Some(ListenAddress::At(address)) => Self::At(address),
-            None if !listens => Self::Off,
+            None if !by_default => Self::Off,
             None if port == 0 => Self::At(SocketAddr::new(LOOPBACK, 0)),
             None => Self::Preferred(SocketAddr::new(LOOPBACK, port)),
         }
+    }
+
+    /// Listens by `bind` where it is wanted, or on a free port if that is as good.
+    pub fn listen<T>(self, bind: impl Fn(SocketAddr) -> io::Result<T>) -> Option<io::Result<T>> {
+        let wanted = self.wanted()?;
+        Some(match (bind(wanted), self) {
+            (Err(error), Self::Preferred(_)) if error.kind() == io::ErrorKind::AddrInUse => {
+                bind(SocketAddr::new(wanted.ip(), 0))
+            }
+            (bound, _) => bound,
+        })
     }
 
     /// Where to try to listen.
@@ -137,17 +171,30 @@ mod tests {
     fn the_page_is_on_this_machine_unless_it_is_sent_elsewhere() {
         let of = |given: Option<&str>, file: &str| {
             let named = ServiceAddresses::from([(ServiceKind::File, file.parse().unwrap())]);
-            AdminAddress::of(given.map(|given| given.parse().unwrap()), &named)
+            OptionalAddress::of_page(given.map(|given| given.parse().unwrap()), &named)
         };
         let at = |text: &str| text.parse().unwrap();
-        let default = AdminAddress::Preferred(at("127.0.0.1:10009"));
+        let default = OptionalAddress::Preferred(at("127.0.0.1:10009"));
         assert_eq!(of(None, "0.0.0.0:10004"), default);
         assert_eq!(of(None, "off"), default, "other services listen");
-        assert_eq!(of(None, "127.0.0.1:0"), AdminAddress::At(at("127.0.0.1:0")));
-        assert_eq!(of(Some("0.0.0.0:9"), "127.0.0.1:0"), AdminAddress::At(at("0.0.0.0:9")));
-        assert_eq!(of(Some("off"), "127.0.0.1:0"), AdminAddress::Off);
+        assert_eq!(of(None, "127.0.0.1:0"), OptionalAddress::At(at("127.0.0.1:0")));
+        assert_eq!(of(Some("0.0.0.0:9"), "127.0.0.1:0"), OptionalAddress::At(at("0.0.0.0:9")));
+        assert_eq!(of(Some("off"), "127.0.0.1:0"), OptionalAddress::Off);
         let nothing = ServiceKind::ALL.map(|kind| (kind, ListenAddress::Off)).into();
-        assert_eq!(AdminAddress::of(None, &nothing), AdminAddress::Off);
+        assert_eq!(OptionalAddress::of_page(None, &nothing), OptionalAddress::Off);
+    }
+
+    #[test]
+    fn a_free_port_is_taken_only_where_no_port_was_asked_for() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let listen = |address: OptionalAddress| {
+            address.listen(std::net::TcpListener::bind::<SocketAddr>).unwrap()
+        };
+        let other = listen(OptionalAddress::Preferred(address)).unwrap();
+        assert_ne!(other.local_addr().unwrap().port(), address.port());
+        let error = listen(OptionalAddress::At(address)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]
@@ -166,7 +213,7 @@ mod tests {
             let of = |kind| address_of(&named, kind).map(|address| address.to_string());
             let kinds = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table].map(of);
             assert_eq!(kinds, [blob, queue, table].map(|text| Some(text.to_owned())), "{file}");
-            let page_at = AdminAddress::of(None, &named).wanted().unwrap();
+            let page_at = OptionalAddress::of_page(None, &named).wanted().unwrap();
             assert_eq!(page_at, SocketAddr::new(LOOPBACK, page), "{file}");
         }
         let off = ServiceAddresses::from([(ServiceKind::File, ListenAddress::Off)]);

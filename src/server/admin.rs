@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::AdminAddress;
+use super::address::OptionalAddress;
 use super::error::StartError;
 use super::health::ailments;
 use super::host::Host;
@@ -42,7 +42,7 @@ impl Observer for Counted {
 impl AdminStart {
     /// Listens; `None` if no address is wanted.
     pub fn bind(
-        address: AdminAddress,
+        address: OptionalAddress,
         accounts: &Arc<Accounts>,
         listen: &ListenOptions,
     ) -> Result<Option<Self>, StartError> {
@@ -54,8 +54,11 @@ impl AdminStart {
                  --expose if that is meant"
             )));
         }
-        let listener = bind(address, wanted)
-            .map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
+        let Some(listener) = address.listen(TcpListener::bind::<SocketAddr>) else {
+            return Ok(None);
+        };
+        let listener =
+            listener.map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
         let token = (exposed || is_private(listen)).then(Token::fresh);
         let files = accounts.iter().map(|account| Arc::clone(account.file()));
         let metrics = Arc::new(Metrics::new(files.collect()));
@@ -71,6 +74,11 @@ impl AdminStart {
     /// The URL of the page, as clients on this machine reach it.
     pub fn url(&self, listen: &ListenOptions) -> io::Result<String> {
         Ok(format!("http://{}", listen.public_address(self.listener.local_addr()?)))
+    }
+
+    /// The counters, for listeners that are asked at each scrape.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// The observer that services tell of their answers.
@@ -105,29 +113,4 @@ impl AdminStart {
 fn is_private(listen: &ListenOptions) -> bool {
     let well_known = listen.credentials.iter().all(Credential::has_development_key);
     !well_known || listen.addresses().is_empty()
-}
-
-fn bind(address: AdminAddress, wanted: SocketAddr) -> io::Result<TcpListener> {
-    match TcpListener::bind(wanted) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match address {
-            AdminAddress::Preferred(_) => TcpListener::bind(SocketAddr::new(wanted.ip(), 0)),
-            AdminAddress::At(_) | AdminAddress::Off => Err(error),
-        },
-        bound => bound,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_free_port_is_taken_only_where_no_port_was_asked_for() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = taken.local_addr().unwrap();
-        let other = bind(AdminAddress::Preferred(address), address).unwrap();
-        assert_ne!(other.local_addr().unwrap().port(), address.port());
-        let error = bind(AdminAddress::At(address), address).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
-    }
 }

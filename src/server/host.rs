@@ -44,6 +44,8 @@ pub struct Host {
     pub mounts: Mounts,
     /// How clients find the services, by account.
     pub reached: OnceLock<BTreeMap<String, Reached>>,
+    /// The requests of SMB clients that gates and faults can name.
+    pub over_smb: Vec<KnownOperation>,
     /// Ends the server.
     pub stop: Sender<Stop>,
 }
@@ -70,7 +72,11 @@ pub fn reached(listeners: &Listeners) -> BTreeMap<String, Reached> {
             endpoint: file.map(|(_, endpoint)| endpoint.clone()),
             connection_string: account.connection_string(&endpoints),
             ca_file: listeners.ca_file.clone(),
-            endpoints: endpoints.into_iter().map(|(kind, url)| (kind.to_string(), url)).collect(),
+            endpoints: endpoints
+                .into_iter()
+                .map(|(kind, url)| (kind.to_string(), url))
+                .chain(listeners.smb().origin().map(|url| ("smb".to_owned(), url.to_owned())))
+                .collect(),
         };
         let clients = Arc::clone(account.clients());
         reached.insert(account.name().to_owned(), Reached { info, clients });
@@ -116,7 +122,8 @@ impl Serving for Host {
                 names.map(|name| KnownOperation { service: kind, name, can_stop: true })
             })
         };
-        SERVICES.iter().flat_map(of).chain(self.mounts.operations()).collect()
+        let all = SERVICES.iter().flat_map(of).chain(self.mounts.operations());
+        all.chain(self.over_smb.iter().copied()).collect()
     }
 
     fn mounts(&self) -> Vec<MountRow> {

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::{ListenAddress, ServiceAddresses, address_of};
+use super::address::{ListenAddress, OptionalAddress, ServiceAddresses, address_of};
 use super::error::StartError;
 use super::services::SERVICES;
+use super::smb::Smb;
 use super::tls::{Certificate, Secured};
 use crate::http::auth::{Admission, Authorizer, Credential, Credentials, OauthMode};
 use crate::http::fetch::CopySources;
@@ -27,6 +28,8 @@ use crate::server::Accounts;
 pub struct ListenOptions {
     /// The addresses that were named, by service.
     pub addresses: ServiceAddresses,
+    /// Where SMB clients connect.
+    pub smb: OptionalAddress,
     /// The accounts, the default one first; at least one.
     pub credentials: Vec<Credential>,
     /// Whether requests need no signature.
@@ -57,6 +60,7 @@ impl Default for ListenOptions {
     fn default() -> Self {
         Self {
             addresses: ServiceAddresses::new(),
+            smb: OptionalAddress::Off,
             credentials: vec![Credential::development()],
             no_auth: false,
             oauth: OauthMode::Off,
@@ -76,6 +80,7 @@ impl Default for ListenOptions {
 /// The listeners of a server. They end when dropped.
 pub struct Listeners {
     list: Vec<ServiceListener>,
+    smb: Smb,
     /// The accounts, the default one first.
     pub credentials: Vec<Credential>,
     /// The file that clients must trust, if the certificate was made here.
@@ -94,6 +99,7 @@ impl Drop for Listeners {
     /// All are told before the first is waited for.
     fn drop(&mut self) {
         self.list.iter_mut().for_each(|listener| listener.server.begin_stop());
+        self.smb.begin_stop();
     }
 }
 
@@ -120,10 +126,11 @@ impl ListenOptions {
     ) -> Result<Listeners, StartError> {
         let offered = self.addresses();
         let credentials = self.credentials.clone();
-        if offered.is_empty() {
-            return Ok(Listeners { list: Vec::new(), credentials, ca_file: None });
-        }
         self.check_exposure(&offered)?;
+        let smb = Smb::start(self, accounts)?;
+        if offered.is_empty() {
+            return Ok(Listeners { list: Vec::new(), smb, credentials, ca_file: None });
+        }
         let secured = self.tls.as_ref().map(|from| from.load(state, self)).transpose()?;
         let options = self.rest_options(secured.as_ref(), observer)?;
         let mut list = Vec::new();
@@ -141,7 +148,7 @@ impl ListenOptions {
             list.push(ServiceListener { kind, server, origin });
         }
         let ca_file = secured.and_then(|secured| secured.ca_file);
-        Ok(Listeners { list, credentials, ca_file })
+        Ok(Listeners { list, smb, credentials, ca_file })
     }
 
     fn rest_options(
@@ -183,12 +190,24 @@ impl ListenOptions {
     /// Refuses addresses beyond this machine where anybody could get in, unless that is meant.
     fn check_exposure(&self, offered: &[(ServiceKind, SocketAddr)]) -> Result<(), StartError> {
         let exposed = offered.iter().find(|(_, address)| !address.ip().is_loopback());
-        match (exposed, self.open_to_all()) {
-            (Some((_, address)), Some((why, cure))) if !self.expose => {
-                Err(StartError::Exposed { address: *address, why, cure })
+        let exposed = exposed.map(|(_, address)| *address).zip(self.open_to_all());
+        let smb = self.exposed_smb().zip(self.known_key());
+        match exposed.or(smb) {
+            Some((address, (why, cure))) if !self.expose => {
+                Err(StartError::Exposed { address, why, cure })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Where SMB clients of other machines connect.
+    fn exposed_smb(&self) -> Option<SocketAddr> {
+        self.smb.wanted().filter(|address| !address.ip().is_loopback())
+    }
+
+    fn known_key(&self) -> Option<(&'static str, &'static str)> {
+        let known = self.credentials.iter().any(Credential::has_development_key);
+        known.then_some(("everybody knows the key", "give --account NAME:KEY"))
     }
 
     /// Why everybody who reaches a service has access, and the advice to the user; `None` if a
@@ -198,10 +217,8 @@ impl ListenOptions {
             Some(("--no-auth lets everybody in", "leave it out"))
         } else if self.oauth == OauthMode::Basic {
             Some(("--oauth basic accepts tokens that anybody can write", "leave it out"))
-        } else if self.credentials.iter().any(Credential::has_development_key) {
-            Some(("everybody knows the key", "give --account NAME:KEY"))
         } else {
-            None
+            self.known_key()
         }
     }
 
@@ -211,6 +228,7 @@ impl ListenOptions {
         let exposed: Vec<_> = offered
             .filter(|(_, address)| !address.ip().is_loopback())
             .map(|(kind, _)| kind.to_string())
+            .chain(self.exposed_smb().map(|_| "smb".to_owned()))
             .collect();
         if exposed.is_empty() {
             return None;
@@ -242,7 +260,7 @@ impl Listeners {
     /// No listener at all.
     pub fn none() -> Self {
         let credentials = vec![Credential::development()];
-        Self { list: Vec::new(), credentials, ca_file: None }
+        Self { list: Vec::new(), smb: Smb::default(), credentials, ca_file: None }
     }
 
     /// Whether no service listens.
@@ -263,6 +281,11 @@ impl Listeners {
     /// The URL of each service, with the account.
     pub fn endpoints(&self, account: &Credential) -> Vec<(ServiceKind, String)> {
         self.list.iter().map(|one| (one.kind, account.endpoint(&one.origin))).collect()
+    }
+
+    /// The listener for SMB clients.
+    pub fn smb(&self) -> &Smb {
+        &self.smb
     }
 
     /// The connection string of an account: its name, its key and all endpoints.

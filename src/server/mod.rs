@@ -48,12 +48,13 @@ mod options;
 mod running;
 pub(crate) mod service_properties;
 mod services;
+mod smb;
 mod states;
 mod tls;
 
 pub use crate::api::{Hold, HoldError, HoldOptions};
 pub use account::{Account, AccountOptions, Accounts};
-pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, ServiceAddresses, address_of};
+pub use address::{ADMIN_PORT, ListenAddress, OptionalAddress, ServiceAddresses, address_of};
 pub use error::StartError;
 pub use listeners::{ListenOptions, Listeners};
 pub use load::schema as load_schema;

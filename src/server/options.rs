@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::address::{AdminAddress, ListenAddress};
+use super::address::{ListenAddress, OptionalAddress};
 use super::error::StartError;
 use super::listeners::ListenOptions;
 use super::mount_points::MountPoint;
@@ -108,7 +108,7 @@ pub struct ServerOptions {
     /// The log of events.
     pub events: EventOptions,
     /// Where the page, the HTTP API, metrics and health are.
-    pub admin: AdminAddress,
+    pub admin: OptionalAddress,
 }
 
 impl Default for ServerOptions {
@@ -130,7 +130,7 @@ impl Default for ServerOptions {
             mount: crate::file::mount::MountOptions::default(),
             listen: ListenOptions::default(),
             events: EventOptions::default(),
-            admin: AdminAddress::Off,
+            admin: OptionalAddress::Off,
         }
     }
 }
@@ -221,7 +221,15 @@ impl Builder {
     /// Has the page, the HTTP API, metrics and health on this address; port 0 takes any free port.
     #[must_use]
     pub fn admin(mut self, address: SocketAddr) -> Self {
-        self.options.admin = AdminAddress::At(address);
+        self.options.admin = OptionalAddress::At(address);
+        self
+    }
+
+    /// Serves the shares to SMB clients on this address; port 0 takes any free port. Without it
+    /// there is no such listener.
+    #[must_use]
+    pub fn smb(mut self, address: SocketAddr) -> Self {
+        self.options.listen.smb = OptionalAddress::At(address);
         self
     }
 

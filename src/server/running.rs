@@ -101,6 +101,9 @@ impl Server {
         let admin = AdminStart::bind(options.admin, &accounts, &options.listen)?;
         let observer = admin.as_ref().map(AdminStart::observer);
         let listeners = options.listen.start(&accounts, &folder, observer.as_ref())?;
+        if let Some(admin) = &admin {
+            listeners.smb().watch(admin.metrics());
+        }
         let mut places = places(options, &names, &mut notes)?;
         places.required |= listeners.is_empty();
         let mounts = Mounts::start(&accounts, &folder, &places, options, &stop)?;
@@ -112,7 +115,8 @@ impl Server {
         notes.extend(mounts.why_none.as_ref().map(|why| format!("no mount, REST only: {why}")));
         notes.extend(mounts.lacks());
         let about = about(place, admin.as_ref(), options, notes)?;
-        let host = Host { about, folder, accounts, states, mounts, reached, stop };
+        let over_smb = listeners.smb().operations();
+        let host = Host { about, folder, accounts, states, mounts, reached, over_smb, stop };
         if host.mounts.list().is_empty() {
             // A directory that looks like a mount would only mislead.
             places = MountPoints::default();
@@ -161,6 +165,11 @@ impl Server {
     /// The URL of each service that listens, with the first account.
     pub fn endpoints(&self) -> Vec<(ServiceKind, String)> {
         self.listeners().endpoints(self.listeners().first_account())
+    }
+
+    /// Where SMB clients connect, if they can: `smb://127.0.0.1:10445`.
+    pub fn smb(&self) -> Option<&str> {
+        self.listeners().smb().origin()
     }
 
     /// The address that each service listens on. Clients connect to [`Server::endpoints`]: a

@@ -28,7 +28,7 @@ use crate::bench::controls::{
 use crate::clock::{ClockChange, SystemClock, TimeSource as _};
 use crate::journal::peers::{identity, process_of};
 use crate::rules::Timestamp;
-use crate::rules::pattern::{Pattern, is_on_mount};
+use crate::rules::pattern::{Pattern, is_on_mount, is_over_smb};
 use crate::rules::time::{iso, parse_iso};
 
 /// How long a request waits at a gate at most, unless a test says otherwise, in milliseconds.
@@ -265,6 +265,10 @@ fn unknown(operation: &str, mounted: bool) -> String {
             "a call on a mount is Mount Open, Mount Create, Mount Unlink, Mount Rename or Mount \
              Write"
         }
+        _ if is_over_smb(operation) => {
+            "an SMB request is named as in 'SMB Create' or 'SMB Write', on a server that was \
+             started with --smb"
+        }
         (false, _) => "it is named as in 'Put Blob' or 'Get *'",
     };
     format!("no operation is called '{operation}': {cure}")
@@ -320,15 +324,21 @@ fn action(action: Action) -> Result<FaultAction, String> {
     })
 }
 
-/// A call on a mount has no connection and no body that a fault could end, and a request no errno.
+/// A call on a mount has no connection and no body that a fault could end, an SMB request no body,
+/// and a request no errno.
 fn check_possible(pattern: &Pattern, action: &FaultAction) -> Result<(), String> {
     let on_mount = pattern.operation.as_deref().is_some_and(is_on_mount);
+    let over_smb = pattern.operation.as_deref().is_some_and(is_over_smb);
     match action {
         FaultAction::Answer { code, .. } if !on_mount && is_errno(code) => Err(format!(
             "{code} is for calls on a mount, as in 'Mount Open': requests have a status and a \
              code, as in 503:ServerBusy"
         )),
         FaultAction::Answer { .. } | FaultAction::Delay(_) => Ok(()),
+        FaultAction::Cut(_) | FaultAction::Slow(_) if over_smb => {
+            Err("an SMB request has no body: use an answer, a delay or the end of the connection"
+                .to_owned())
+        }
         _ if !on_mount => Ok(()),
         _ => Err("a call on a mount has no connection: use an answer or a delay".to_owned()),
     }

@@ -20,7 +20,9 @@ use super::screen::shown_page;
 use crate::cli::out::usage;
 use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
-use crate::server::{Certificate, Data, ListenAddress, Server, ServerOptions, address_of, kinds};
+use crate::server::{
+    Certificate, Data, ListenAddress, OptionalAddress, Server, ServerOptions, address_of, kinds,
+};
 
 /// The variable that Azurite reads accounts from.
 const ACCOUNTS: &str = "AZURITE_ACCOUNTS";
@@ -226,6 +228,9 @@ impl Azurite {
             listen.hosts.extend(host.and_then(|host| host.name.clone()));
         }
         if let Some(command) = self.azurite {
+            if let OptionalAddress::Preferred(_) = listen.smb {
+                listen.smb = OptionalAddress::Off;
+            }
             for kind in kinds().filter(|kind| !command.services().contains(kind)) {
                 listen.addresses.entry(kind).or_insert(ListenAddress::Off);
             }

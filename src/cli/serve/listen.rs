@@ -21,7 +21,9 @@ use crate::http::fetch::CopySources;
 use crate::http::frame::ErrorNames;
 use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
-use crate::server::{Certificate, ListenAddress, ListenOptions, ServiceAddresses, kinds};
+use crate::server::{
+    Certificate, ListenAddress, ListenOptions, OptionalAddress, ServiceAddresses, kinds,
+};
 
 /// The variable of 0.1 that `--file` reads too.
 const OLD_LISTEN: &str = "LATCHFS_LISTEN";
@@ -55,7 +57,14 @@ pub struct Listen {
     #[arg(value_delimiter = ',', value_parser = name_or_address)]
     pub tables: Vec<NameOrAddress>,
 
-    /// Offer no service over HTTP: mounts only
+    /// Address of the shares for SMB clients, or off [default: 127.0.0.1:10445, moved with --file]
+    ///
+    /// The user is the account, the password its key. If the usual port is taken, SMB is on a free
+    /// one.
+    #[arg(long, value_name = "ADDR", env = "LATCHFS_SMB")]
+    pub smb: Option<ListenAddress>,
+
+    /// Offer no service over HTTP, and no SMB unless --smb says where: mounts only
     #[arg(long, env = "LATCHFS_NO_REST", value_parser = BoolishValueParser::new())]
     pub no_rest: bool,
 
@@ -214,8 +223,10 @@ impl Listen {
 
     /// As a server wants it.
     pub fn options(&self) -> Result<ListenOptions> {
+        let addresses = self.addresses()?;
         Ok(ListenOptions {
-            addresses: self.addresses()?,
+            smb: OptionalAddress::of_smb(self.smb, &addresses, !self.no_rest),
+            addresses,
             credentials: self.credentials()?,
             no_auth: self.no_auth,
             oauth: match self.oauth {

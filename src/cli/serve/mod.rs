@@ -283,6 +283,7 @@ impl ServiceArgs {
             control: &control,
             data: server.data(),
             endpoints: &server.endpoints(),
+            smb: screen::shown_smb(server, terminal),
             accounts: &accounts,
             connection_string: screen::shown_string(server, terminal),
             ca_file: server.ca_file(),

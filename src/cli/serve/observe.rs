@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::logs::LogFormat;
-use crate::server::{AdminAddress, ListenAddress, ServiceAddresses};
+use crate::server::{ListenAddress, OptionalAddress, ServiceAddresses};
 
 /// The log of events
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub struct Admin {
 
 impl Admin {
     /// Where the page is, beside services on these addresses.
-    pub fn address(&self, services: &ServiceAddresses) -> AdminAddress {
-        AdminAddress::of(self.admin, services)
+    pub fn address(&self, services: &ServiceAddresses) -> OptionalAddress {
+        OptionalAddress::of_page(self.admin, services)
     }
 }

@@ -42,6 +42,9 @@ pub fn content(server: &Server) -> Value {
             }
             content["endpoints"][kind.label()] = endpoint.into();
         }
+        if let Some(smb) = server.smb() {
+            content["endpoints"]["smb"] = smb.into();
+        }
         if let Some(file) = server.ca_file() {
             content["ca_file"] = file.to_string_lossy().into();
         }

@@ -21,6 +21,8 @@ pub struct Screen<'a> {
     pub data: &'a str,
     /// The URL of each service that listens.
     pub endpoints: &'a [(ServiceKind, String)],
+    /// A command that connects to a share over SMB.
+    pub smb: Option<String>,
     /// The accounts, the first one's connection string shown.
     pub accounts: &'a [String],
     /// The connection string, or how to get it.
@@ -52,6 +54,7 @@ impl Screen<'_> {
         for (kind, endpoint) in self.endpoints {
             lines.push(row(paint, kind.title(), &paint.place(endpoint)));
         }
+        lines.extend(self.smb.iter().map(|command| row(paint, "SMB", command)));
         if !self.endpoints.is_empty() {
             if let [_, _, ..] = self.accounts {
                 lines.push(row(paint, "Accounts", &self.accounts.join(", ")));
@@ -119,14 +122,31 @@ impl Screen<'_> {
     }
 }
 
-/// The connection string as the screen shows it: a private key only to a person at a terminal,
-/// since everything else may be a log that others read.
+/// The connection string as the screen shows it.
 pub fn shown_string(server: &Server, terminal: bool) -> String {
-    let public = server.credentials().first().is_some_and(Credential::has_development_key);
-    if public || terminal {
+    if shows_key(server, terminal) {
         return server.connection_string();
     }
     "`latchfs connection-string` prints it; it holds a private key".to_owned()
+}
+
+/// The command that connects to a share over SMB, with the key where the screen may show it;
+/// without, the command asks for it.
+pub fn shown_smb(server: &Server, terminal: bool) -> Option<String> {
+    let (host, port) = server.smb()?.strip_prefix("smb://")?.rsplit_once(':')?;
+    let share = server.shares().first().map_or("SHARE", String::as_str);
+    let account = server.credentials().first()?;
+    let user = match shows_key(server, terminal) {
+        true => format!("'{}%{}'", account.name(), account.key().text()),
+        false => account.name().to_owned(),
+    };
+    Some(format!("smbclient //{host}/{share} -p {port} -U {user}"))
+}
+
+/// A private key is shown only to a person at a terminal, since everything else may be a log that
+/// others read.
+fn shows_key(server: &Server, terminal: bool) -> bool {
+    terminal || server.credentials().first().is_some_and(Credential::has_development_key)
 }
 
 /// The address of the page as the screen shows it.
@@ -188,6 +208,7 @@ mod tests {
             control,
             data,
             endpoints: &[],
+            smb: None,
             accounts: &[],
             connection_string: String::new(),
             ca_file: None,
