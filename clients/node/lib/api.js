@@ -6,6 +6,8 @@ const https = require("node:https");
 const { ApiError, LatchfsError, Refused, WaitTimeout } = require("./errors.js");
 
 const PREFIX = "/api/v1";
+/** The version of the API that this package speaks. A server tells its own in each answer. */
+const VERSION = "3";
 /** How long a call may take that does not wait for something. */
 const TIMEOUT_MS = 60_000;
 
@@ -81,7 +83,13 @@ class Api {
     }
     const { request } = target.protocol === "https:" ? https : http;
     return new Promise((resolve, reject) => {
-      const call = request(target, { method, headers, timeout, agent: false }, resolve);
+      const call = request(target, { method, headers, timeout, agent: false }, (answer) => {
+        const version = answer.headers["x-latchfs-api"] ?? VERSION;
+        if (version === VERSION) return resolve(answer);
+        answer.destroy();
+        const both = `${this.url} speaks version ${version} of the API, this package version ${VERSION}`;
+        reject(new LatchfsError(`the server at ${both}: use the package and the server of one release`));
+      });
       call.on("timeout", () => call.destroy(new Error(`no answer within ${timeout} ms`)));
       call.on("error", (cause) => {
         const hint = "does the server run, and is this its admin address?";

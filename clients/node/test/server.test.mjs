@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { createServer } from "node:http";
 import { test } from "node:test";
 
 import { LatchfsError, Refused, Server, StartError, WaitTimeout } from "latchfs";
@@ -30,6 +31,21 @@ test("a server says where its services are, and ends with close", async () => {
     assert.ok(existsSync(`/proc/${pid}`), "who only connects ends nothing");
   });
   assert.ok(!existsSync(`/proc/${pid}`));
+});
+
+test("a server with another version of the API is told from one that is broken", async () => {
+  const other = createServer((_, answer) => answer.writeHead(200, { "x-latchfs-api": "999" }).end("{}"));
+  await new Promise((done) => other.listen(0, "127.0.0.1", done));
+  try {
+    const url = `http://127.0.0.1:${other.address().port}`;
+    await assert.rejects(Server.connect(url), (error) => {
+      assert.ok(error instanceof LatchfsError);
+      assert.match(error.message, /speaks version 999 of the API, this package version/);
+      return true;
+    });
+  } finally {
+    other.close();
+  }
 });
 
 test("a held file is refused, with its holder, and is free when the hold is released", async () => {

@@ -51,7 +51,7 @@ def prepare_metadata_for_build_wheel(
         hook = _maturin().prepare_metadata_for_build_wheel
         return str(hook(metadata_directory, config_settings))
     info = Path(metadata_directory) / f"{_base()}.dist-info"
-    info.mkdir()
+    (info / "licenses").mkdir(parents=True)
     for name, content in _dist_info().items():
         (info / name).write_text(content, encoding="utf-8")
     return info.name
@@ -116,6 +116,7 @@ def _metadata(project: dict[str, Any]) -> str:
         f"Keywords: {','.join(project['keywords'])}",
         *(f"Classifier: {one}" for one in project["classifiers"]),
         f"License-Expression: {project['license']}",
+        *(f"License-File: {file.name}" for file in _licenses()),
         f"Requires-Python: {project['requires-python']}",
     ]
     for extra, requirements in project["optional-dependencies"].items():
@@ -150,7 +151,12 @@ def _dist_info() -> dict[str, str]:
         "METADATA": _metadata(project),
         "WHEEL": wheel,
         "entry_points.txt": _entry_points(project),
+        **{f"licenses/{file.name}": file.read_text(encoding="utf-8") for file in _licenses()},
     }
+
+
+def _licenses() -> list[Path]:
+    return sorted(HERE.glob("LICENSE*"))
 
 
 def _wheel(directory: Path, binary: Path) -> str:

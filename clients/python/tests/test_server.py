@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import subprocess
 import sys
@@ -44,6 +45,25 @@ def test_a_server_says_where_its_services_are_and_ends_with_its_block() -> None:
         assert Path(f"/proc/{pid}").exists(), "a client that connects ends nothing"
     assert not Path(f"/proc/{pid}").exists()
     server.close()
+
+
+def test_a_server_with_another_version_of_the_api_is_told_from_one_that_is_broken() -> None:
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("x-latchfs-api", "999")
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        with pytest.raises(LatchfsError, match="speaks version 999 of the API, this package"):
+            Server.connect(f"http://127.0.0.1:{other.server_port}")
+        other.shutdown()
 
 
 def test_a_held_file_is_refused_and_free_after_the_block(server: Server) -> None:

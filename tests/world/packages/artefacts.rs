@@ -244,6 +244,7 @@ fn what_dist_makes_works_on_a_debian_without_rust() {
         ))
     });
     assert!(passed.contains("1 passed"), "{passed}");
+    debian.run("test -e venv/lib/python3*/site-packages/latchfs-*.dist-info/licenses/LICENSE-MIT");
 
     artefact(".tgz");
     debian.write("busy.test.mjs", node::FIVE_LINES);
@@ -254,6 +255,7 @@ fn what_dist_makes_works_on_a_debian_without_rust() {
         ))
     });
     assert!(passed.contains("pass 1") && passed.contains("fail 0"), "{passed}");
+    debian.run("test -e node_modules/latchfs/LICENSE-MIT");
     debian.write("busy.test.mjs", &format!("import {{ Server }} from 'latchfs';\n{JEST}"));
     debian.write("busy.test.cjs", &format!("const {{ Server }} = require('latchfs');\n{JEST}"));
     debian.write("loads.test.cjs", JEST_WITHOUT_SDK);
@@ -270,6 +272,7 @@ fn what_dist_makes_works_on_a_debian_without_rust() {
     let variables = [("LATCHFS_FILE", "127.0.0.1:0"), ("LATCHFS_ADMIN", &*admin)];
     let passed = timed("image, in the environment of the wheel, to the passing test", || {
         let image = Unpacked::new(&tar, debian.folder.path());
+        assert!(image.root.join("licenses/LICENSE-MIT").exists());
         let _server = Running::start(image.command(&variables, &[]));
         wait_for("a healthy image", || {
             let health = image.command(&variables, &["health"]).output().unwrap();

@@ -12,6 +12,8 @@ from urllib.parse import quote, urlencode, urlsplit
 from ._errors import ApiError, LatchfsError, Refused, WaitTimeout
 
 PREFIX = "/api/v1"
+VERSION = "3"
+"""The version of the API that this package speaks. A server tells its own in each answer."""
 TIMEOUT_SECONDS = 60.0
 """How long a call may take that does not wait for something."""
 
@@ -120,13 +122,21 @@ class Api:
         connection = self._connection(timeout)
         try:
             connection.request(method, target, body=content, headers=headers)
-            return connection, connection.getresponse()
+            answer = connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise LatchfsError(
                 f"{method} {self.url}{target}: {error}; does the server run, and is this its "
                 "admin address?"
             ) from error
+        version = answer.getheader("x-latchfs-api", VERSION)
+        if version != VERSION:
+            connection.close()
+            raise LatchfsError(
+                f"the server at {self.url} speaks version {version} of the API, this package "
+                f"version {VERSION}: use the package and the server of one release"
+            )
+        return connection, answer
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
