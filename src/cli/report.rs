@@ -36,7 +36,8 @@ pub struct ReportCommand {
     #[arg(long, value_name = "MARK", env = "LATCHFS_SINCE")]
     since: Option<String>,
 
-    /// Exit with status 1 if there is a finding of this level or above
+    /// Exit with status 1 if there is a finding of this level or above, or may be one, because the
+    /// report is incomplete
     #[arg(long, value_name = "LEVEL", env = "LATCHFS_FAIL_ON", value_parser = levels())]
     fail_on: Option<Level>,
 
@@ -69,8 +70,7 @@ impl ReportCommand {
         let paint = Paint::of(&io::stdout());
         let wide = io::stdout().is_terminal();
         self.common.output.show(&report, || words(&report, paint, wide))?;
-        let fails = |level| report.findings.iter().any(|finding| finding.level >= level);
-        Ok(if self.fail_on.is_some_and(fails) {
+        Ok(if self.fail_on.is_some_and(|level| report.fails(level)) {
             ExitCode::from(EXIT_DIFFERENT)
         } else {
             ExitCode::SUCCESS
@@ -115,7 +115,7 @@ fn last_line(report: &Report) -> String {
         let _ = write!(line, "; {} ignored by rules", report.ignored);
     }
     if report.incomplete {
-        line += "; incomplete: not everything fitted in memory";
+        line += "; incomplete: not everything fitted in memory, so that there may be more";
     }
     line
 }
@@ -214,7 +214,7 @@ mod tests {
              \u{20} blob:c/<a>: Put Blob could be refused once (exists), and never was\n\
              \n\
              1 error, 0 warnings, 0 hints, 1 never tested in 7 requests; 1 ignored by rules; \
-             incomplete: not everything fitted in memory\n"
+             incomplete: not everything fitted in memory, so that there may be more\n"
         );
     }
 }

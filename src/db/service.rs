@@ -106,19 +106,24 @@ pub(crate) trait DbService: Sized {
             let cx = cx.clone();
             let (store, memory) = self.parts();
             let (inside, after) = (Arc::clone(memory), Arc::clone(memory));
+            // A batch has several transactions.
+            let noted = cx.noted.as_ref().map_or(0, |noted| noted.changes());
+            let forget = move |cx: &Context| {
+                if let Some(all) = &cx.noted {
+                    all.keep_changes(noted);
+                }
+            };
             store.submit(
                 purpose,
                 move |tx| {
-                    if let Some(noted) = &cx.noted {
-                        noted.begins();
-                    }
+                    forget(&cx);
                     let begun = inside.begin(tx, &cx);
-                    let answer = change(&begun)?;
-                    let effects = inside.finish(begun)?;
-                    if let Some(noted) = &cx.noted {
-                        noted.takes_effect();
+                    let done =
+                        change(&begun).and_then(|answer| Ok((answer, inside.finish(begun)?)));
+                    if done.is_err() {
+                        forget(&cx);
                     }
-                    Ok((answer, effects))
+                    done
                 },
                 move |done: Result<_, ErrorOf<Self>>| {
                     drop(send.send(done.map(|(answer, effects)| {

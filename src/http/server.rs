@@ -153,6 +153,7 @@ async fn serve(
 ) {
     let limits = site.options.limits;
     let who = Arc::new(site.client(peer));
+    site.accounts.controls().journal.connected(&who.client.name);
     let turn = Arc::clone(&place.turn);
     let watched = TimedStream::new(stream, turn, limits.stream());
     let service = service_fn(move |request| {

@@ -1,11 +1,12 @@
 //! The processes behind connections from this machine, by the tables of the kernel in `/proc`.
 //!
-//! A connection is looked up when an event of it is reported, and never when a request is answered.
-//! Decides how often the tables are read, and for how long an answer is trusted. A client on
+//! A connection is looked up soon after it comes, when an event of it is reported, and before a
+//! fault closes it; never when a request is answered. Decides how often the tables are read, and
+//! for how long an answer is trusted. A client on
 //! another machine, in another network namespace, or of a user whose processes the server may not
 //! look at has no process here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -41,7 +42,9 @@ static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| Mutex::new(Known::new())
 
 struct Known {
     by_address: HashMap<SocketAddr, Seen>,
-    /// When the tables were read last, by the clock of the system.
+    /// Connections that were open when the tables were read last, and whose process was not sought.
+    unsought: HashSet<SocketAddr>,
+    /// When that was, by the clock of the system.
     read: Timestamp,
     /// How long reading may still take, as of that moment.
     budget: (Duration, Instant),
@@ -64,9 +67,10 @@ pub fn process_of(client: &str, when: Timestamp) -> Option<Process> {
     }
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let is_trusted = |seen: &Seen| when.since(seen.at) < TRUSTED;
-    // A connection that was not found after its event is closed.
-    if when > known.read && !known.by_address.get(&address).is_some_and(is_trusted) {
-        known.look();
+    // A connection that is not in the tables after its event is closed.
+    let is_due = when > known.read || known.unsought.contains(&address);
+    if is_due && !known.by_address.get(&address).is_some_and(is_trusted) {
+        known.look(address);
     }
     known.by_address.get(&address).map(|seen| seen.process.clone())
 }
@@ -80,11 +84,13 @@ pub fn identity(who: &Who, process: Option<&Process>) -> Identity {
 impl Known {
     fn new() -> Self {
         let budget = (AT_ONCE, Instant::now());
-        Self { by_address: HashMap::new(), read: Timestamp(0), budget }
+        let (by_address, unsought) = (HashMap::new(), HashSet::new());
+        Self { by_address, unsought, read: Timestamp(0), budget }
     }
 
-    /// Reads the tables, unless that took too long a moment ago.
-    fn look(&mut self) {
+    /// Looks a connection up, unless that took too long a moment ago. Mostly it is one of a process
+    /// that has had others.
+    fn look(&mut self, sought: SocketAddr) {
         let begun = Instant::now();
         let (left, since) = self.budget;
         let budget = AT_ONCE.min(left + (begun - since) / SHARE_OF_TIME);
@@ -93,7 +99,14 @@ impl Known {
         }
         let at = SystemClock.now();
         let sockets = loopback_sockets();
-        let owners = owners(&sockets);
+        let known: HashSet<u32> = self.by_address.values().map(|seen| seen.process.pid).collect();
+        let mut owners = owners(&sockets, known);
+        let is_left = |address: &&SocketAddr| !owners.contains_key(address);
+        self.unsought = sockets.values().filter(is_left).copied().collect();
+        if self.unsought.contains(&sought) {
+            owners = self::owners(&sockets, all_processes());
+            self.unsought.clear();
+        }
         if self.by_address.len() + owners.len() > KNOWN_MAX {
             self.by_address.clear();
         }
@@ -130,15 +143,20 @@ fn socket(line: &str) -> Option<(u64, SocketAddr)> {
     Some((inode, canonical(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))))
 }
 
-/// The processes that have these sockets open, as far as the server may look at them.
-fn owners(sockets: &HashMap<u64, SocketAddr>) -> HashMap<SocketAddr, Process> {
+fn all_processes() -> impl Iterator<Item = u32> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok())
+}
+
+/// Those of some processes that have these sockets open, as far as the server may look at them.
+fn owners(
+    sockets: &HashMap<u64, SocketAddr>,
+    processes: impl IntoIterator<Item = u32>,
+) -> HashMap<SocketAddr, Process> {
     let mut found = HashMap::new();
-    for folder in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = folder.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
+    for pid in processes {
         let mut process = None;
-        for fd in fs::read_dir(folder.path().join("fd")).into_iter().flatten().flatten() {
+        for fd in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
             let Some(address) = socket_inode(&fd).and_then(|inode| sockets.get(&inode)) else {
                 continue;
             };

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::row::{Event, FileEvent, Row};
 use crate::clock::{TestClock, TimeSource};
-use crate::rules::noted::{Effects, Noted};
+use crate::rules::noted::Noted;
 use crate::rules::service::ServiceKind;
 use crate::rules::who::{ClockSequence, ClockSequences};
 use crate::sync::{Mutex, MutexGuard};
@@ -32,6 +32,9 @@ pub const LISTS_BYTES: usize = 16 << 20;
 
 /// The most rows that a follower is given at a time.
 pub const PAGE_MAX: usize = 1_024;
+
+/// The most new connections that wait to be looked up. Those beyond are looked up with their rows.
+const ARRIVALS_MAX: usize = 64;
 
 /// Which rows a read is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +67,9 @@ pub struct Journal {
     lists_all: AtomicBool,
     kept: Mutex<Kept>,
     grew: Notify,
-    /// Numbers changes in the order in which they take effect.
-    effects: Arc<Effects>,
+    /// The new connections.
+    arrivals: Mutex<Vec<Arc<str>>>,
+    arrived: Notify,
     threads: Mutex<ClockSequences>,
     /// Refusals because of another client since the start, by account, service and rule.
     refused: Mutex<RefusalCounts>,
@@ -117,7 +121,8 @@ impl Journal {
                 max,
             }),
             grew: Notify::new(),
-            effects: Arc::default(),
+            arrivals: Mutex::default(),
+            arrived: Notify::new(),
             threads: Mutex::default(),
             refused: Mutex::default(),
         }
@@ -144,7 +149,7 @@ impl Journal {
 
     /// Where a request notes what it reads and changes; none if requests are not recorded.
     pub fn noted(&self) -> Option<Arc<Noted>> {
-        self.records_all().then(|| Arc::new(Noted::new(&self.effects)))
+        self.records_all().then(|| Arc::default())
     }
 
     /// The clock sequence of a request's ID, which tells the threads of a process apart.
@@ -200,6 +205,26 @@ impl Journal {
                 return;
             }
             grew.await;
+        }
+    }
+
+    /// A client has connected: its process is looked up while it is there, by who follows.
+    pub fn connected(&self, client: &str) {
+        let mut arrivals = self.arrivals.lock().expect(POISON);
+        if self.records_all() && arrivals.len() < ARRIVALS_MAX {
+            arrivals.push(client.into());
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Waits for clients that connect. For one follower.
+    pub async fn arrivals(&self) -> Vec<Arc<str>> {
+        loop {
+            let arrivals = std::mem::take(&mut *self.arrivals.lock().expect(POISON));
+            if !arrivals.is_empty() {
+                return arrivals;
+            }
+            self.arrived.notified().await;
         }
     }
 

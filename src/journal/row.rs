@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::programs::resolved;
 use crate::rules::address::ObjectAddress;
-use crate::rules::asked::Asked;
+use crate::rules::asked::{Asked, Parts};
 use crate::rules::conflict::Conflict;
 use crate::rules::gate::{Point, Visitor};
 use crate::rules::given::Given;
@@ -111,7 +111,10 @@ impl Event {
     /// About how much memory the lists of a row take.
     pub(super) fn lists_bytes(&self) -> usize {
         match self {
-            Self::Request(answered) => answered.given.lists_bytes(),
+            Self::Request(answered) => {
+                let names = answered.asked.parts.as_ref().map_or(0, Parts::names_bytes);
+                answered.given.lists_bytes() + names
+            }
             _ => 0,
         }
     }

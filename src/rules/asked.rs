@@ -5,8 +5,13 @@
 //! as fingerprints alone.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+
+/// The most bytes of names of properties that are kept of a request; more of them count as the whole
+/// entity. An entity has at most 252.
+const NAMES_BYTES: usize = 4 << 10;
 
 /// Stands for a secret: equal secrets have equal fingerprints, and none tells its secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,10 +43,30 @@ pub enum Parts {
     /// Bytes, from the first number up to the second, without it.
     Range(u64, u64),
     /// The properties of an entity with these names.
-    Properties(Vec<String>),
+    #[serde(serialize_with = "texts")]
+    Properties(Arc<[Box<str>]>),
 }
 
 impl Parts {
+    /// The properties with these names; none, the whole entity, if they are too long.
+    pub fn properties<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut left = NAMES_BYTES;
+        let mut kept = Vec::new();
+        for name in names {
+            left = left.checked_sub(name.len().max(1))?;
+            kept.push(name.into());
+        }
+        Some(Self::Properties(kept.into()))
+    }
+
+    /// About how much memory its names take.
+    pub fn names_bytes(&self) -> usize {
+        match self {
+            Self::Properties(names) => names.iter().map(|name| name.len() + 32).sum(),
+            _ => 0,
+        }
+    }
+
     /// Whether two parts of one object have something in common; no part is the whole object.
     pub fn overlap(one: Option<&Self>, other: Option<&Self>) -> bool {
         match (one, other) {
@@ -57,6 +82,10 @@ impl Parts {
     }
 }
 
+fn texts<S: Serializer>(texts: &[Box<str>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(texts)
+}
+
 /// What the head of a request asks for. The names are those of the journal's fields.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Asked {
@@ -64,6 +93,12 @@ pub struct Asked {
     /// URL without a signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The bytes of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_range: Option<String>,
+    /// The snapshot or version of the object that is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// The names that a list is limited to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
@@ -107,9 +142,7 @@ mod tests {
 
     #[test]
     fn parts_of_an_object_overlap_if_they_have_something_in_common() {
-        let names = |names: &[&str]| {
-            Some(Parts::Properties(names.iter().map(|name| (*name).to_owned()).collect()))
-        };
+        let names = |names: &[&str]| Parts::properties(names.iter().copied());
         for (one, other, overlap) in [
             (None, None, true),
             (None, Some(Parts::Metadata), true),
@@ -120,6 +153,7 @@ mod tests {
             (Some(Parts::Range(0, 512)), Some(Parts::Metadata), false),
             (names(&["a", "b"]), names(&["b"]), true),
             (names(&["a", "b"]), names(&["c"]), false),
+            (names(&["a", &"b".repeat(NAMES_BYTES)]), names(&["c"]), true),
         ] {
             assert_eq!(Parts::overlap(one.as_ref(), other.as_ref()), overlap, "{one:?} {other:?}");
             assert_eq!(Parts::overlap(other.as_ref(), one.as_ref()), overlap, "{other:?} {one:?}");

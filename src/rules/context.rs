@@ -41,7 +41,14 @@ impl Context {
             Some(last) if last.object == *object => last.etag_after = etag_after,
             _ => {
                 let object = object.clone();
-                given.changed.push(ChangedObject { object, etag_before, etag_after, parts });
+                let guarded = None;
+                given.changed.push(ChangedObject {
+                    object,
+                    etag_before,
+                    etag_after,
+                    parts,
+                    guarded,
+                });
             }
         });
     }

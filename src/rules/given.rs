@@ -17,10 +17,6 @@ pub const LISTED_MAX: usize = 256;
 /// JSON.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Given {
-    /// The place of the request in the order in which changes took effect: the number of its own
-    /// change, or of the last change that a read can have seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effect: Option<u64>,
     /// The `ETag` of the object that it read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag_read: Option<String>,
@@ -60,6 +56,9 @@ pub struct ChangedObject {
     /// The part of it that was changed, if it is not the part that the request asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// In a batch, whether a condition on the version guarded this part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarded: Option<bool>,
 }
 
 impl Given {
@@ -67,12 +66,9 @@ impl Given {
     pub fn lists_bytes(&self) -> usize {
         // An address and an ETag, or the names of properties.
         const ENTRY: usize = 192;
-        let named = self.changed.iter().map(|changed| match &changed.parts {
-            Some(Parts::Properties(names)) => names.len() * 48,
-            _ => 0,
-        });
+        let parts = self.changed.iter().filter_map(|changed| changed.parts.as_ref());
         let entries = self.listed.len() + self.changed.len() + self.messages.len();
-        entries * ENTRY + named.sum::<usize>()
+        entries * ENTRY + parts.map(Parts::names_bytes).sum::<usize>()
     }
 
     /// Notes an object that a list shows.
@@ -139,12 +135,12 @@ mod tests {
         let object = || ObjectAddress::read("blob:docs/a").unwrap();
         let etags = (Some("\"1\"".to_owned()), Some("\"2\"".to_owned()));
         let given = Given {
-            effect: Some(7),
             changed: vec![ChangedObject {
                 object: object(),
                 etag_before: etags.0.clone(),
                 etag_after: etags.1,
                 parts: None,
+                guarded: None,
             }],
             listed: vec![ListedObject(object(), etags.0)],
             lease_until: Some(Timestamp(0)),
@@ -154,7 +150,6 @@ mod tests {
         assert_eq!(
             serde_json::to_value(&given).unwrap(),
             json!({
-                "effect": 7,
                 "changed": [
                     { "object": "blob:docs/a", "etag_before": "\"1\"", "etag_after": "\"2\"" },
                 ],

@@ -18,8 +18,6 @@ pub enum ClientBy {
     Key,
     /// By the header `x-latchfs-client`.
     Header,
-    /// By the trace ID of the header `traceparent`.
-    Trace,
     /// By its process, and the clock sequence of its request IDs.
     Thread,
     /// By its process.
@@ -34,7 +32,7 @@ impl ClientBy {
     /// share a connection.
     pub const fn is_strong(self) -> bool {
         match self {
-            Self::Key | Self::Header | Self::Trace | Self::Thread => true,
+            Self::Key | Self::Header | Self::Thread => true,
             Self::Process | Self::Address => false,
         }
     }

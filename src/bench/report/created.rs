@@ -1,10 +1,12 @@
-//! Check-then-create and published empty: what a client creates because it was not there, and what
-//! others see of it before it is whole.
+//! What a client creates: whether it did so because it was not there, for check-then-create, and
+//! published empty, what others see of it before it is whole.
+//!
+//! Whether another client's creation was replaced is decided in [`super::overwritten`].
 
 use super::finding::{Level, ReportRule};
 use super::found::Found;
 use super::past::{CreatedEmpty, Past, Step, Write};
-use super::row::{ReportRow, is_append};
+use super::row::ReportRow;
 
 /// True for an operation that creates and never replaces.
 pub fn creates_only(operation: &str) -> bool {
@@ -21,45 +23,14 @@ pub fn creates_only(operation: &str) -> bool {
     )
 }
 
-/// Judges a write that is not remembered yet.
-pub fn check_then_create(past: &Past, row: &ReportRow<'_>, write: &Write) -> Option<Found> {
+/// The latest answer by which the client of a write knew that the object is not there, if the write
+/// may create it and may replace it.
+pub fn absent<'a>(past: &'a Past, write: &Write) -> Option<&'a Step> {
+    let (client, object) = (write.step.client, write.step.object);
     let creates = write.step.etag.is_some() && write.parts.is_none();
-    let is_guarded = row.is_guarded() || is_append(row.operation());
-    if !creates || is_guarded || creates_only(row.operation()) {
+    if !creates || creates_only(write.step.operation) {
         return None;
     }
-    let check = absent(past, write)?;
-    let one = past.name(check.client);
-    let creator = write.before.as_deref().map(|etag| {
-        past.seen_object(write.step.object).write_of(etag).map(|creation| &creation.step)
-    });
-    let (level, other, message) = match creator {
-        Some(Some(step)) if step.client != write.step.client => (
-            Level::Error,
-            Some(step.clone()),
-            format!(
-                "{one} was told that it is not there, {} created it, and {one} replaced it \
-                 without a condition",
-                past.name(step.client)
-            ),
-        ),
-        _ => (
-            Level::Hint,
-            None,
-            format!(
-                "{one} was told that it is not there, and then created it without a condition: \
-                 another client's creation between the two would be replaced"
-            ),
-        ),
-    };
-    let steps = [Some(check.clone()), other, Some(write.step.clone())];
-    let steps = steps.into_iter().flatten().collect();
-    Some(Found::new(ReportRule::CheckThenCreate, level, steps, message))
-}
-
-/// The latest answer by which the client of a write knew that the object is not there.
-fn absent<'a>(past: &'a Past, write: &Write) -> Option<&'a Step> {
-    let (client, object) = (write.step.client, write.step.object);
     let entry = past.seen(client, object);
     let told = entry.and_then(|entry| entry.absent.as_ref());
     let known = entry.and_then(|entry| {

@@ -11,9 +11,10 @@ use std::{fmt, io};
 
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use super::{Engine, ReportRow};
+use crate::clock::{SystemClock, TimeSource as _};
 use crate::journal::json::object_of;
 use crate::journal::peers::{identity, process_of};
 use crate::journal::ring::PAGE_MAX;
@@ -118,6 +119,15 @@ fn feed(engine: &mut Engine, row: &Row) {
     }
 }
 
+/// Looks the processes of new clients up, for as long as this is waited for.
+async fn look_up(journal: &Journal) {
+    loop {
+        for client in journal.arrivals().await {
+            process_of(&client, SystemClock.now());
+        }
+    }
+}
+
 /// The thread that feeds a report until this is dropped.
 #[derive(Debug)]
 pub struct Follower {
@@ -140,13 +150,14 @@ impl Follower {
             runtime.block_on(async {
                 while !stopping.is_set.load(Ordering::Acquire) {
                     let seen = reporter.catch_up();
-                    let stopped = stopping.rings.notified();
                     // A burst of requests wakes this thread once.
-                    if timeout(PAUSE, stopped).await.is_ok() {
-                        return;
-                    }
+                    let more = async {
+                        sleep(PAUSE).await;
+                        reporter.journal.wait_past(seen).await;
+                    };
                     tokio::select! {
-                        () = reporter.journal.wait_past(seen) => {}
+                        () = look_up(&reporter.journal) => {}
+                        () = more => {}
                         () = stopping.rings.notified() => return,
                     }
                 }

@@ -7,12 +7,15 @@ use super::finding::{Evidence, Finding, Level};
 use super::sections::Report;
 
 const CLASS: &str = "latchfs.report";
+const INCOMPLETE: &str =
+    "<failure message=\"the report is incomplete: not everything fitted in memory\"/>";
 
 /// The document. Findings of `fails` and above are failures; what was never tested is left out.
 pub fn document(report: &Report, fails: Level) -> String {
     let found: Vec<_> =
         report.findings.iter().filter(|finding| finding.level > Level::Info).collect();
     let failures = found.iter().filter(|finding| finding.level >= fails).count();
+    let failures = failures + usize::from(report.incomplete);
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites>\n<testsuite name=\"{CLASS}\" \
          tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\" time=\"0\">\n",
@@ -20,9 +23,9 @@ pub fn document(report: &Report, fails: Level) -> String {
     );
     let _ = writeln!(
         text,
-        "<testcase classname=\"{CLASS}\" name=\"requests looked at: {}{}\" time=\"0\"/>",
+        "<testcase classname=\"{CLASS}\" name=\"requests looked at: {}\" time=\"0\">{}</testcase>",
         report.requests,
-        if report.incomplete { ", incomplete" } else { "" }
+        if report.incomplete { INCOMPLETE } else { "" }
     );
     for finding in found {
         text += &case(finding, finding.level >= fails);
@@ -86,6 +89,10 @@ mod tests {
         assert!(text.contains("<system-out>warn, 1 times\n"), "{text}");
         assert!(text.contains("3 1970-01-01T00:00:00.0000000Z B Put Blob blob:c/&lt;b&gt; v2"));
         assert!(!text.contains("never"), "what was never tested is no test: {text}");
+        let incomplete = Report { incomplete: true, ..report.clone() };
+        assert!(document(&incomplete, Level::Error).contains("failures=\"2\""));
+        let cured = |incomplete| Report { incomplete, findings: Vec::new(), ..report.clone() };
+        assert!(cured(true).fails(Level::Error) && !cured(false).fails(Level::Info));
         let strict = document(&report, Level::Warn);
         assert!(strict.contains("failures=\"2\"") && !strict.contains("<system-out>"), "{strict}");
         assert_eq!(escaped("\u{1b}[2J\u{0}\u{fffe}ä"), "?[2J??ä");

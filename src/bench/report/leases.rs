@@ -4,7 +4,7 @@
 use super::finding::{Level, ReportRule};
 use super::found::Found;
 use super::past::{ClientId, ObjectId, Past, Step, Write};
-use super::row::{ReportRow, is_append};
+use super::row::ReportRow;
 use crate::rules::conflict::Conflict;
 
 /// The most leases that a client is remembered to believe in.
@@ -52,22 +52,21 @@ fn disbelieve(past: &mut Past, client: ClientId, object: ObjectId) {
 
 /// Judges a write by a client that believes in leases of other objects. The write is not
 /// remembered yet; that it was made under a lease is remembered here.
-pub fn written(past: &mut Past, row: &ReportRow<'_>, write: &Write) -> Option<Found> {
+pub fn written(past: &mut Past, write: &Write) -> Option<Found> {
     let (client, object) = (write.step.client, write.step.object);
     let locks = past.seen_client(client).believes.clone();
-    let is_fenced = row.is_guarded() || is_append(row.operation());
     let mut found = None;
     for lock in locks.into_iter().filter(|lock| *lock != object) {
         let holder = past.seen_object(lock).lease.clone();
         match holder {
             Some(holder) if holder.client != client => {
-                if !is_fenced {
+                if !write.is_guarded {
                     found = late(past, lock, &holder, write).or(found);
                 }
             }
             _ => {
                 past.of_object(object).under = Some((lock, write.step.clone()));
-                if !is_fenced && found.is_none() {
+                if !write.is_guarded && found.is_none() {
                     found = once(past, lock, write);
                 }
             }

@@ -115,7 +115,8 @@ impl Engine {
         let state = self.past.of_client(client);
         state.requests += 1;
         let nth = state.requests;
-        if row.object.is_empty() {
+        // A snapshot or a version does not change, and is another object than what it was made of.
+        if row.object.is_empty() || row.asked().version.is_some() {
             return;
         }
         let Some(object) = self.past.object(row.account, row.object) else { return };
@@ -159,13 +160,10 @@ impl Engine {
                 step: row.step(at.client, object, at.nth, changed.etag_after.as_deref()),
                 before: changed.etag_before.as_deref().map(Arc::from),
                 parts: parts.cloned(),
+                is_guarded: row.is_guarded(changed),
             };
             let past = &mut self.past;
-            let found = [
-                leases::written(past, row, &write),
-                created::check_then_create(past, row, &write),
-                overwritten::look(past, row, &write),
-            ];
+            let found = [leases::written(past, &write), overwritten::look(past, row, &write)];
             // The first of the worst.
             let worst = found.into_iter().flatten().rev().max_by_key(|found| found.level);
             let empty = created::published_empty(past, row, &write);

@@ -1,22 +1,24 @@
-//! Lost update and laundered `ETag`: a client overwrites what it has not read. Files have the same
-//! rule under a name of their own, since a mount writes them too.
+//! Lost update, laundered `ETag` and check-then-create: a client overwrites what it has not read.
+//! Files have the same rule under a name of their own, since a mount writes them too.
 //!
 //! The order of two writers is told by the `ETags` that each found and left, since rows come in the
 //! order of the answers.
 
 use super::finding::{Level, ReportRule};
 use super::found::Found;
-use super::past::{ClientId, ObjectState, Past, Read, ReadParts, Step, Write};
-use super::row::{ReportRow, is_append};
+use super::past::{ObjectState, Past, Read, ReadParts, Step, Write};
+use super::row::ReportRow;
 use crate::rules::asked::Parts;
 use crate::rules::service::ServiceKind;
 
 /// The most overwrites of an object that wait for the row of the change before them.
 const WAITING_MAX: usize = 4;
 
-/// A write that replaced another version than the one that its client has read.
+/// A write that may have replaced another version than the one that its client knew.
 #[derive(Clone, Debug)]
 pub struct Overwrite {
+    rule: ReportRule,
+    /// The answer that it rests on; for check-then-create, that the object is not there.
     read: Step,
     /// The answer that the `ETag` of the condition came with.
     learned: Option<Step>,
@@ -25,12 +27,12 @@ pub struct Overwrite {
 
 /// What other clients changed between two versions of an object.
 #[derive(Debug)]
-enum Between<'a> {
+enum Between {
     Nothing,
     /// Another part, or the whole where this client changes a part.
-    Beside(&'a Write),
+    Beside(Step),
     /// Something that is overwritten.
-    Overlapping(&'a Write),
+    Overlapping(Step),
     /// The row of a change has not come.
     Unknown,
 }
@@ -40,7 +42,7 @@ pub fn look(past: &mut Past, row: &ReportRow<'_>, write: &Write) -> Option<Found
     let condition = row.asked().if_match.as_deref().filter(|etag| *etag != "*");
     match condition.filter(|_| row.request.service != ServiceKind::File) {
         Some(etag) => laundered(past, write, etag),
-        None if row.is_guarded() || is_append(row.operation()) => None,
+        None if write.is_guarded => None,
         None => unguarded(past, write),
     }
 }
@@ -48,20 +50,9 @@ pub fn look(past: &mut Past, row: &ReportRow<'_>, write: &Write) -> Option<Found
 /// Judges the overwrites that waited for this write's row. The write is remembered already.
 pub fn arrived(past: &mut Past, write: &Write) -> Vec<Found> {
     let state = past.of_object(write.step.object);
-    if state.waiting.is_empty() {
-        return Vec::new();
-    }
-    let (due, waiting) = std::mem::take(&mut state.waiting)
-        .into_iter()
-        .partition(|one: &Overwrite| one.write.before == write.step.etag);
-    state.waiting = waiting;
-    let due: Vec<Overwrite> = due;
-    due.iter()
-        .filter_map(|one| match between(past.seen_object(write.step.object), one) {
-            Between::Overlapping(other) => Some(lost(past, one, other)),
-            _ => None,
-        })
-        .collect()
+    let is_due = |one: &mut Overwrite| one.write.before == write.step.etag;
+    let due: Vec<_> = state.waiting.extract_if(.., is_due).collect();
+    due.into_iter().filter_map(|one| judged(past, one)).collect()
 }
 
 fn laundered(past: &mut Past, write: &Write, etag: &str) -> Option<Found> {
@@ -86,54 +77,46 @@ fn laundered(past: &mut Past, write: &Write, etag: &str) -> Option<Found> {
         let found = Found::new(ReportRule::LaunderedEtag, Level::Hint, steps, message);
         return (!by_write).then_some(found);
     }
-    let overwrite =
-        Overwrite { read: read.clone(), learned: Some(learned.clone()), write: write.clone() };
-    match between(past.seen_object(write.step.object), &overwrite) {
-        Between::Overlapping(other) => Some(lost(past, &overwrite, other)),
-        Between::Nothing | Between::Beside(_) => None,
-        Between::Unknown => {
-            wait(past, overwrite);
-            None
-        }
-    }
+    let (read, learned) = (read.clone(), Some(learned.clone()));
+    let (rule, write) = (ReportRule::LaunderedEtag, write.clone());
+    judged(past, Overwrite { rule, read, learned, write })
 }
 
 fn unguarded(past: &mut Past, write: &Write) -> Option<Found> {
-    let read = read_before(past, write)?.clone();
-    let overwrite = Overwrite { read, learned: None, write: write.clone() };
-    let read = &overwrite.read;
-    let rule = rule_of(past, write);
+    let (rule, read) = match super::created::absent(past, write) {
+        Some(check) => (ReportRule::CheckThenCreate, check),
+        None => (rule_of(past, write), read_before(past, write)?),
+    };
+    let (read, write) = (read.clone(), write.clone());
+    judged(past, Overwrite { rule, read, learned: None, write })
+}
+
+/// What is found, or the hint that it could happen. Waits if the row of a change has not come.
+fn judged(past: &mut Past, overwrite: Overwrite) -> Option<Found> {
+    let Overwrite { rule, read, learned, write } = &overwrite;
     let mut steps = vec![read.clone(), write.step.clone()];
-    let message = if read.etag == write.before {
-        without_condition(past, read)
-    } else {
-        let object = past.seen_object(write.step.object);
-        match between(object, &overwrite) {
-            Between::Overlapping(other) => return Some(lost(past, &overwrite, other)),
-            Between::Beside(other) => {
-                let message = beside(past, read, other);
-                steps.insert(1, other.step.clone());
-                message
+    let message = match between(past.seen_object(write.step.object), &overwrite) {
+        Between::Overlapping(other) => return Some(lost(past, overwrite, other)),
+        _ if learned.is_some() => return None,
+        Between::Nothing => without_condition(past, *rule, read),
+        Between::Beside(other) => {
+            let message = beside(past, read, &other);
+            steps.push(other);
+            message
+        }
+        Between::Unknown => {
+            let opened = past.seen_object(write.step.object).opened.clone();
+            let opened = opened.filter(|opened| opened.seq > read.seq);
+            let message = opened.as_ref().map(|opened| opened_between(past, read, opened));
+            steps.extend(opened);
+            let (rule, waiting) = (*rule, &mut past.of_object(overwrite.write.step.object).waiting);
+            if waiting.len() < WAITING_MAX {
+                waiting.push(overwrite);
             }
-            Between::Nothing => without_condition(past, read),
-            Between::Unknown => {
-                let opened = object.opened.clone().filter(|opened| opened.seq > read.seq);
-                let message = match &opened {
-                    Some(opened) => format!(
-                        "{} read the file and wrote it without a lease; {} opened it for writing \
-                         in between",
-                        past.name(read.client),
-                        past.name(opened.client)
-                    ),
-                    None => without_condition(past, read),
-                };
-                steps.splice(1..1, opened);
-                wait(past, overwrite);
-                message
-            }
+            return Some(Found::new(rule, Level::Hint, steps, message?));
         }
     };
-    Some(Found::new(rule, Level::Hint, steps, message))
+    Some(Found::new(*rule, Level::Hint, steps, message))
 }
 
 /// The latest read that a write may rest on.
@@ -146,22 +129,20 @@ fn read_before<'a>(past: &'a Past, write: &Write) -> Option<&'a Step> {
 }
 
 /// What others changed since the version that was read, up to the one that was overwritten.
-fn between<'a>(object: &'a ObjectState, overwrite: &Overwrite) -> Between<'a> {
+fn between(object: &ObjectState, overwrite: &Overwrite) -> Between {
     let Overwrite { read, write, .. } = overwrite;
-    let client: ClientId = write.step.client;
     let mut at = write.before.as_deref();
     let mut found = Between::Nothing;
-    for _ in 0..=object.writes.len() {
+    for nth in 0..=object.writes.len() {
         let Some(etag) = at.filter(|etag| read.etag.as_deref() != Some(etag)) else { break };
         let Some(other) = object.write_of(etag) else {
-            let is_first = at == write.before.as_deref();
-            return if is_first { Between::Unknown } else { found };
+            return if nth == 0 { Between::Unknown } else { found };
         };
-        if other.step.client != client {
+        if other.step.client != write.step.client {
             if overlaps(write.parts.as_ref(), other.parts.as_ref()) {
-                return Between::Overlapping(other);
+                return Between::Overlapping(other.step.clone());
             }
-            found = Between::Beside(other);
+            found = Between::Beside(other.step.clone());
         }
         at = other.before.as_deref();
     }
@@ -177,13 +158,6 @@ fn overlaps(parts: Option<&Parts>, others: Option<&Parts>) -> bool {
     }
 }
 
-fn wait(past: &mut Past, overwrite: Overwrite) {
-    let waiting = &mut past.of_object(overwrite.write.step.object).waiting;
-    if waiting.len() < WAITING_MAX {
-        waiting.push(overwrite);
-    }
-}
-
 fn rule_of(past: &Past, write: &Write) -> ReportRule {
     if past.seen_object(write.step.object).name.starts_with("file:") {
         ReportRule::File
@@ -192,41 +166,53 @@ fn rule_of(past: &Past, write: &Write) -> ReportRule {
     }
 }
 
-fn lost(past: &Past, overwrite: &Overwrite, other: &Write) -> Found {
-    let Overwrite { read, learned, write } = overwrite;
-    let (one, two) = (past.name(read.client), past.name(other.step.client));
+fn lost(past: &Past, overwrite: Overwrite, other: Step) -> Found {
+    let Overwrite { rule, read, learned, write } = overwrite;
+    let (one, two) = (past.name(read.client), past.name(other.client));
     let verb = if write.step.etag.is_none() { "deleted" } else { "overwrote" };
-    let mut steps = vec![read.clone(), other.step.clone(), write.step.clone()];
-    let (rule, message) = if let Some(learned) = learned {
-        steps.push(learned.clone());
-        let message = format!(
-            "{one} read the content, {two} changed it, and {one} {verb} the change with the \
-             ETag of a later {}",
+    let message = match &learned {
+        Some(learned) => format!(
+            "{one} read the content, {two} changed it, and {one} {verb} the change with the ETag \
+             of a later {}",
             learned.operation
-        );
-        (ReportRule::LaunderedEtag, message)
-    } else {
-        let message = format!(
+        ),
+        None if rule == ReportRule::CheckThenCreate => format!(
+            "{one} was told that it is not there, {two} created it, and {one} replaced it without \
+             a condition"
+        ),
+        None => format!(
             "{one} read it, {two} changed it, and {one} {verb} the change without a condition"
-        );
-        (rule_of(past, write), message)
+        ),
     };
+    let steps = [read, other, write.step].into_iter().chain(learned).collect();
     Found::new(rule, Level::Error, steps, message)
 }
 
-fn without_condition(past: &Past, read: &Step) -> String {
-    format!(
-        "{} read it, and then wrote it without a condition: a change between the two would be lost",
-        past.name(read.client)
-    )
+fn without_condition(past: &Past, rule: ReportRule, read: &Step) -> String {
+    let one = past.name(read.client);
+    if rule == ReportRule::CheckThenCreate {
+        return format!(
+            "{one} was told that it is not there, and then created it without a condition: another \
+             client's creation between the two would be replaced"
+        );
+    }
+    format!("{one} read it, and then wrote it without a condition: a change between would be lost")
 }
 
-fn beside(past: &Past, read: &Step, other: &Write) -> String {
+fn beside(past: &Past, read: &Step, other: &Step) -> String {
     format!(
         "{} read it and wrote a part of it without a condition; {} changed another part, or all \
          of it, in between",
         past.name(read.client),
-        past.name(other.step.client)
+        past.name(other.client)
+    )
+}
+
+fn opened_between(past: &Past, read: &Step, opened: &Step) -> String {
+    format!(
+        "{} read the file and wrote it without a lease; {} opened it for writing in between",
+        past.name(read.client),
+        past.name(opened.client)
     )
 }
 

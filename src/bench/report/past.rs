@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::finding::Evidence;
 use super::row::ReportRow;
 use crate::rules::Timestamp;
-use crate::rules::asked::{Fingerprint, Parts};
+use crate::rules::asked::{Asked, Fingerprint, Parts};
 use crate::rules::time::iso;
 
 /// The most pairs of a client and an object, and the most objects and clients, that are remembered.
@@ -53,6 +53,8 @@ pub struct Write {
     pub before: Option<Arc<str>>,
     /// The part that was changed; none: the whole.
     pub parts: Option<Parts>,
+    /// It can lose nothing: a condition or a lease guards it, or it appends.
+    pub is_guarded: bool,
 }
 
 /// What a client has read of an object.
@@ -95,7 +97,7 @@ pub struct Learned {
 pub struct Unanswered {
     pub step: Step,
     pub body: Option<u64>,
-    pub conditions: [Option<String>; 2],
+    pub asked: Asked,
 }
 
 /// What is remembered of a client and an object.

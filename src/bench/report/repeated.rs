@@ -6,19 +6,19 @@ use super::found::Found;
 use super::past::{Past, Step, Unanswered};
 use super::row::{ReportRow, is_append};
 use crate::journal::row::AnswerEnd;
-use crate::rules::asked::Fingerprint;
+use crate::rules::asked::{Asked, Fingerprint};
 
 /// How many receipts of a message a client is remembered to have.
 const RECEIPTS_MAX: usize = 4;
 
 /// Judges a request that may repeat one whose answer was lost, and remembers one whose answer is.
 pub fn retried(past: &mut Past, row: &ReportRow<'_>, step: &Step) -> Option<Found> {
-    let asked = row.asked();
     let body = row.request.given.body;
-    let conditions = [asked.if_match.clone(), asked.if_none_match.clone()];
-    let found = first_attempt(past, row, step, body, &conditions).and_then(|first| {
+    // A repetition by the program has another trace.
+    let asked = || Asked { trace: None, ..row.asked().clone() };
+    let found = first_attempt(past, step, body, asked).and_then(|first| {
         let one = past.name(step.client);
-        let is_doubled = is_append(row.operation()) && asked.append_position.is_none();
+        let is_doubled = is_append(row.operation()) && row.asked().append_position.is_none();
         let (level, message) = match row.request.status {
             Some(404 | 409 | 412) => (
                 Level::Warn,
@@ -40,7 +40,7 @@ pub fn retried(past: &mut Past, row: &ReportRow<'_>, step: &Step) -> Option<Foun
     });
     let changed = !row.request.given.changed.is_empty() || !row.request.given.messages.is_empty();
     if row.request.answer != AnswerEnd::Sent && row.is_done() && changed {
-        past.unanswered(Unanswered { step: step.clone(), body, conditions });
+        past.unanswered(Unanswered { step: step.clone(), body, asked: asked() });
     }
     found
 }
@@ -48,17 +48,17 @@ pub fn retried(past: &mut Past, row: &ReportRow<'_>, step: &Step) -> Option<Foun
 /// The same request, whose answer was lost. It is forgotten.
 fn first_attempt(
     past: &mut Past,
-    row: &ReportRow<'_>,
     step: &Step,
     body: Option<u64>,
-    conditions: &[Option<String>; 2],
+    asked: impl Fn() -> Asked,
 ) -> Option<Step> {
     if past.seen(step.client, step.object)?.unanswered.is_empty() {
         return None;
     }
+    let asked = asked();
     let unanswered = &mut past.entry(step.client, step.object)?.unanswered;
     let at = unanswered.iter().position(|one| {
-        one.step.operation == row.operation() && one.body == body && one.conditions == *conditions
+        one.step.operation == step.operation && one.body == body && one.asked == asked
     })?;
     let first = unanswered.remove(at)?.step;
     past.is_recent(&first).then_some(first)

@@ -89,10 +89,17 @@ impl ReportRow<'_> {
         })
     }
 
-    /// Whether a condition on the version that it replaces, or the lease of the object, guards a
-    /// write. A date does not: a second is too coarse.
-    pub fn is_guarded(&self) -> bool {
+    /// Whether a change can lose nothing: a condition on the version that it replaces, or the lease
+    /// of the object, guards it, or it appends. A date guards nothing: a second is too coarse.
+    pub fn is_guarded(&self, changed: &ChangedObject) -> bool {
         let asked = self.asked();
+        if let Some(guarded) = changed.guarded {
+            return guarded;
+        }
+        // The conditions of the parts are not in its head.
+        if is_append(self.operation()) || self.operation() == "Blob Batch" {
+            return true;
+        }
         // The File service ignores conditions.
         if self.request.service == ServiceKind::File {
             return asked.lease_sent.is_some();

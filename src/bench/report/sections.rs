@@ -37,6 +37,13 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
+impl Report {
+    /// Whether it has a finding of this level or above, or may have one that did not fit.
+    pub fn fails(&self, level: Level) -> bool {
+        self.incomplete || self.findings.iter().any(|finding| finding.level >= level)
+    }
+}
+
 /// A rule by which findings are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct IgnoreRule {
@@ -114,9 +121,10 @@ impl Sections {
         let object = shape(&past.seen_object(object).name);
         let clients: Vec<_> =
             found.clients().into_iter().map(|id| past.name(id).to_owned()).collect();
+        let crowd = clients.iter().map(|name| crowd(name)).collect();
         let mut operations: Vec<_> = found.steps.iter().map(|step| step.operation).collect();
         operations.dedup();
-        let key = (found.rule, found.level, object, clients, operations);
+        let key = (found.rule, found.level, object, crowd, operations);
         let is_room = self.kept < FINDINGS_MAX;
         let section = self.all.last_mut().expect("there is always a section");
         if let Some(same) = section.findings.get_mut(&key) {
@@ -127,7 +135,7 @@ impl Sections {
             self.incomplete = true;
             return;
         }
-        let (rule, level, object, clients, operations) = key.clone();
+        let (rule, level, object, _, operations) = key.clone();
         let finding = Finding {
             rule,
             level,
@@ -229,6 +237,11 @@ impl Section {
         }
         same
     }
+}
+
+/// What clients have in common that are one for a count: the threads of a program, `worker-7`.
+fn crowd(name: &str) -> String {
+    shape(name.split(", thread ").next().unwrap_or_default())
 }
 
 /// The number of the first row of a finding.

@@ -16,6 +16,9 @@ use crate::rules::asked::{Asked, Fingerprint, Parts};
 use crate::rules::given::Given;
 use crate::rules::service::ServiceKind;
 
+/// The parameters that name a snapshot or version of an object.
+const VERSIONS: [&str; 3] = ["snapshot", "versionid", "sharesnapshot"];
+
 /// The longest value of a header that is kept, in bytes.
 const VALUE_MAX: usize = 256;
 
@@ -33,6 +36,11 @@ pub fn asked(service: ServiceKind, operation: &str, request: &Request) -> Asked 
     let source = [COPY_SOURCE, RENAME_SOURCE].into_iter().find_map(|name| text(headers, name));
     Asked {
         source: source.map(|url| source_of(service, &request.address.account, url)),
+        source_range: kept("x-ms-source-range"),
+        version: VERSIONS
+            .into_iter()
+            .find_map(|name| request.query.get(name))
+            .map(|it| cut(it).into()),
         prefix: request.query.get("prefix").map(|prefix| cut(prefix).to_owned()),
         parts: parts(operation, request),
         if_match: kept("if-match"),
@@ -67,7 +75,7 @@ pub fn note_answer(given: &mut Given, changes: bool, headers: &HeaderMap) {
 }
 
 /// The trace ID of a header `traceparent`: `00-TRACE-SPAN-FLAGS`.
-pub fn trace_id(header: &str) -> Option<&str> {
+fn trace_id(header: &str) -> Option<&str> {
     let id = header.split('-').nth(1)?;
     let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_id && id.bytes().any(|byte| byte != b'0')).then_some(id)
@@ -94,8 +102,7 @@ fn parts(operation: &str, request: &Request) -> Option<Parts> {
         _ => {}
     }
     if let Some(names) = request.query.get("$select") {
-        let names = names.split(',').map(|name| name.trim().to_owned());
-        return Some(Parts::Properties(names.collect()));
+        return Parts::properties(names.split(',').map(str::trim));
     }
     let range = ["x-ms-range", "range"].into_iter().find_map(|name| text(&request.headers, name));
     byte_range(range?).map(|range| Parts::Range(range.start, range.end))

@@ -24,6 +24,7 @@ use hyper::header::{
 };
 use hyper::http::uri::Authority;
 use hyper::{Method, Response, StatusCode, Uri};
+use tokio::task::spawn_blocking;
 
 use super::address::Address;
 use super::call::{Call, note_body};
@@ -44,6 +45,7 @@ use crate::http::limits::Limits;
 use crate::http::observer::ObservedRequest;
 use crate::http::reply::{Reply, ReplyBody};
 use crate::http::request::{Query, Request, stamp};
+use crate::journal::peers::process_of;
 use crate::journal::row::AnswerEnd;
 use crate::net::ConnectionState;
 use crate::net::workers::{Undone, on_a_thread};
@@ -159,6 +161,11 @@ pub async fn handle(
     }
     let UnderWay { asked, fate, told, .. } = under_way;
     let end = fate.end();
+    if end == AnswerEnd::Dropped {
+        // Nobody can tell whose connection it was once it is closed.
+        let (client, now) = (format!("REST {peer}"), site.clock.outside());
+        drop(spawn_blocking(move || process_of(&client, now)).await);
+    }
     let took = if end == AnswerEnd::Dropped { asked.took() } else { asked.answered(&answer) };
     told.answered(asked.operation, &answer, (end, took));
     fate.shape(answer)
@@ -282,13 +289,11 @@ fn caller(site: &Site, connection: Arc<Owner>, peer: SocketAddr, request: &Reque
     caller
 }
 
-/// The name that the headers of a request give for its client.
+/// The name that a header of a request gives for its client. A trace is no client: a piece of work
+/// has one, whoever does it, and an SDK begins one for each call where the program has none.
 fn named(headers: &HeaderMap) -> Option<Identity> {
-    if let Some(name) = facts::text(headers, CLIENT).filter(|name| is_client_name(name)) {
-        return Some(Identity { name: name.into(), by: ClientBy::Header });
-    }
-    let id = facts::text(headers, "traceparent").and_then(facts::trace_id)?;
-    Some(Identity { name: format!("trace {id}").into(), by: ClientBy::Trace })
+    let name = facts::text(headers, CLIENT).filter(|name| is_client_name(name))?;
+    Some(Identity { name: name.into(), by: ClientBy::Header })
 }
 
 /// Routes and authorises a request, and carries it out.

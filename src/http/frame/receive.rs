@@ -122,14 +122,11 @@ where
         return Err(too_large(most as u64));
     }
     let longest = if size.upper() == Some(size.lower()) { announced } else { most };
-    let room = enter(room, longest, limits).await?;
-    match timeout(limits.body_wait, joined(Limited::new(body, most), announced)).await {
-        Ok(Ok(bytes)) => Ok(bytes.in_room(room)),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most as u64)),
-        Ok(Err(error)) => {
-            let why = format_args!("the body broke off: {error}");
-            Err(Refusal::bad_because("InvalidInput", why).closing())
-        }
+    let mut room = Room { of: room, limits, taken: None };
+    room.fits(announced).await?;
+    let body = Limited::new(body, most);
+    match timeout(limits.body_wait, joined(body, announced, longest, &mut room)).await {
+        Ok(joined) => Ok(joined?.in_room(room.taken)),
         Err(_) => {
             let (status, why) = (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
             Err(Refusal::explained(status, "OperationTimedOut", why).closing())
@@ -137,22 +134,42 @@ where
     }
 }
 
-/// Room for a body of at most `longest` bytes, before its first byte is read: a body that is being
-/// received then never waits for another one.
-async fn enter(
-    room: &'static Semaphore,
-    longest: usize,
-    limits: &Limits,
-) -> Result<Option<SemaphorePermit<'static>>, Refusal> {
-    if longest <= SMALL_BODY {
-        return Ok(None);
+fn broken(error: &(dyn std::error::Error + Send + Sync + 'static), most: usize) -> Refusal {
+    if error.is::<LengthLimitError>() {
+        return too_large(most as u64);
     }
-    let bytes = u32::try_from(longest).unwrap_or(u32::MAX);
-    let Ok(entered) = timeout(limits.thread_wait, room.acquire_many(bytes)).await else {
-        let why = "the bodies of other requests fill the memory for bodies; nothing was done";
-        return Err(Refusal::busy(why).closing());
-    };
-    Ok(Some(entered.map_err(Refusal::internal)?))
+    let why = format_args!("the body broke off: {error}");
+    Refusal::bad_because("InvalidInput", why).closing()
+}
+
+/// The room that a body takes.
+struct Room<'a> {
+    of: &'static Semaphore,
+    limits: &'a Limits,
+    taken: Option<SemaphorePermit<'static>>,
+}
+
+impl Room<'_> {
+    /// Takes room for so many bytes in all. A body waits for others before it has any room: those
+    /// that have some then never wait for each other.
+    async fn fits(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let has = self.taken.as_ref().map_or(0, SemaphorePermit::num_permits);
+        if bytes <= SMALL_BODY.max(has) {
+            return Ok(());
+        }
+        let more = u32::try_from(bytes - has).unwrap_or(u32::MAX);
+        let found = match &mut self.taken {
+            Some(taken) => self.of.try_acquire_many(more).ok().map(|more| taken.merge(more)),
+            none => {
+                let entered = timeout(self.limits.thread_wait, self.of.acquire_many(more)).await;
+                entered.ok().and_then(Result::ok).map(|room| *none = Some(room))
+            }
+        };
+        found.ok_or_else(|| {
+            let why = "the bodies of other requests fill the memory for bodies; nothing was done";
+            Refusal::busy(why).closing()
+        })
+    }
 }
 
 /// The bytes of a body, in one piece as they came or in a buffer.
@@ -171,20 +188,30 @@ impl Joined {
     }
 }
 
-/// All bytes of a body, of which `announced` are expected. Those that come in one piece are not
-/// copied.
-async fn joined<B: Body<Data = Bytes> + Unpin>(
-    mut body: B,
+/// All bytes of a body, of which `announced` are expected and `longest` may come. Those that come in
+/// one piece are not copied.
+async fn joined<B>(
+    mut body: Limited<B>,
     announced: usize,
-) -> Result<Joined, B::Error> {
+    longest: usize,
+    room: &mut Room<'_>,
+) -> Result<Joined, Refusal>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(bytes) = frame?.into_data() else { continue };
+        let frame = frame.map_err(|error| broken(&*error, longest))?;
+        let Ok(bytes) = frame.into_data() else { continue };
         if all.is_empty() && bytes.len() >= announced && body.is_end_stream() {
             return Ok(Joined::Piece(bytes));
         }
-        if all.is_empty() {
-            all.reserve_exact(announced);
+        let length = all.len() + bytes.len();
+        if length > all.capacity() {
+            let capacity = announced.max(2 * length).min(longest);
+            room.fits(capacity).await?;
+            all.reserve_exact(capacity - all.len());
         }
         all.extend_from_slice(&bytes);
     }
@@ -228,6 +255,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_of_unknown_length_takes_room_as_it_comes() {
+        let limits = Limits { thread_wait: Duration::from_millis(1), ..Limits::default() };
+        let room: &'static Semaphore = Box::leak(Box::new(Semaphore::new(4 * LONG)));
+        let body = || Pieces { left: 2, stalls: false };
+        let all: Vec<_> = {
+            let mut all = Vec::new();
+            // Each may be ten times as long.
+            for _ in 0..4 {
+                all.push(collect_in(room, body(), 10 * LONG, &limits).await.unwrap());
+            }
+            all
+        };
+        assert_eq!(room.available_permits(), 0);
+        assert!(collect_in(room, body(), 10 * LONG, &limits).await.is_err());
+        drop(all);
+        assert_eq!(room.available_permits(), 4 * LONG);
     }
 
     #[tokio::test]

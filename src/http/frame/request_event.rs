@@ -108,7 +108,7 @@ impl RequestEvent {
         row.status = (end != AnswerEnd::Dropped).then(|| answer.status().as_u16());
         (row.answer, row.took) = (end, took);
         let status = answer.status();
-        row.given = told.noted.take(told.changes && status.is_success());
+        row.given = told.noted.take();
         if !status.is_success() {
             row.given.changed.clear();
         }
@@ -132,7 +132,7 @@ impl Drop for RequestEvent {
         let Some(mut told) = self.0.take() else { return };
         told.answered.answer = AnswerEnd::ClientGone;
         told.answered.took = told.began.elapsed();
-        told.answered.given = told.noted.take(false);
+        told.answered.given = told.noted.take();
         told.push();
     }
 }

@@ -37,6 +37,11 @@ pub enum Effect {
 }
 
 impl EntityChange {
+    /// It is refused if another client has changed the entity, or made it.
+    pub const fn is_conditional(&self) -> bool {
+        matches!(self, Self::Insert | Self::Write(_, IfMatch::Is(_)) | Self::Delete(IfMatch::Is(_)))
+    }
+
     /// The name of the operation in the service's documentation.
     pub const fn operation(&self) -> &'static str {
         match self {

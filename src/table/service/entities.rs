@@ -95,9 +95,9 @@ impl TableChange<'_> {
         let operation = format!("{}{within}", change.operation());
         let by = self.writer(&operation, ticks.timestamp());
         let merges = effect == Effect::Alter(How::Merge);
-        let names =
-            || Parts::Properties(properties.iter().map(|(name, _)| name.to_owned()).collect());
-        let parts = (merges && self.context.noted.is_some()).then(names);
+        let merges = merges && self.context.noted.is_some();
+        let names = || Parts::properties(properties.iter().map(|(name, _)| name));
+        let parts = merges.then(names).flatten();
         let properties = match effect {
             Effect::Remove => None,
             Effect::Create | Effect::Alter(How::Replace) => Some(properties),
@@ -124,6 +124,12 @@ impl TableChange<'_> {
         let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
         let (object, etag) = (entity_address(name, &key), ticks.map(etag));
         self.context.changed(&object, (there.map(rules::etag::etag), etag.clone()), parts);
+        if !within.is_empty() {
+            self.context.note(|given| {
+                let last = given.changed.last_mut().expect("it was noted");
+                last.guarded = Some(change.is_conditional());
+            });
+        }
         self.changes.borrow_mut().push(Change { object, etag, by });
         Ok(WrittenEntity { key, ticks, inserted })
     }

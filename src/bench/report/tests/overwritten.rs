@@ -58,6 +58,11 @@ fn programs_that_lose_no_update_have_no_error() {
         ("S put b; A get=0-512 b; B page=512-600 b; A page=512-600 b", &[]),
         // Metadata beside content.
         ("S put b; A get b; B put b; A meta b", &["lost-update hint"]),
+        // A snapshot or a version is another object.
+        ("S put b; A get b version=1; B put b; A put b", &[]),
+        // Each part of a transaction has its own condition.
+        ("S insert table:t/p/r; A query table:t/p/r; A batch table:t/p/r if=read", &[]),
+        ("S insert table:t/p/r; A query table:t/p/r; A batch table:t/p/r", &["lost-update hint"]),
         // Appends lose nothing.
         ("S put b; A get b; B append b; A append b", &[]),
         // Under a lease of the object itself.
@@ -75,10 +80,9 @@ fn programs_that_lose_no_update_have_no_error() {
 fn the_order_of_two_writers_is_that_of_the_versions_not_of_the_rows() {
     check(&[
         // The row of A's write comes before the row of B's, which it has overwritten.
-        (
-            "S put b; A get b; hold; B put b; A put b; flush",
-            &["lost-update error", "lost-update hint"],
-        ),
+        ("S put b; A get b; hold; B put b; A put b; flush", &["lost-update error"]),
+        ("S put b; A get b; hold; A put b; A put b; flush", &["lost-update hint"]),
+        ("A get b; hold; B put b; A put b; flush", &["check-then-create error"]),
         (
             "S put b; A get b; A head b; hold; B put b; flush; A head b; A put b if=last",
             &["laundered-etag error"],

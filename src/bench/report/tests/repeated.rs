@@ -10,6 +10,10 @@ fn a_request_that_is_sent_again_after_a_lost_answer_may_be_done_twice() {
         // The first attempt refuses the second.
         ("A put b new body=x lost; A put b new body=x", &["blind-retry warn"]),
         ("A append b at=0 body=x lost; A put b body=x", &[]),
+        ("A append=url b from=x lost; A append=url b from=x", &["blind-retry error"]),
+        // Another source, or another part of it.
+        ("A append=url b from=x lost; A append=url b from=y", &[]),
+        ("A append=url b from=x range=0-9 lost; A append=url b from=x range=10-19", &[]),
         // Harmless, another request, or another client.
         ("A put b body=x lost; A put b body=x", &[]),
         ("A send queue:q/1 body=x lost; A send queue:q/2 body=y", &[]),

@@ -125,9 +125,11 @@ impl Script {
                 "leased" => asked.lease_sent = Some(Fingerprint(1)),
                 _ => {}
             }
-            if let Some(prefix) = option.strip_prefix("prefix=") {
-                asked.prefix = Some(prefix.to_owned());
-            }
+            let text = |name| option.strip_prefix(name).map(str::to_owned);
+            asked.prefix = asked.prefix.or_else(|| text("prefix="));
+            asked.version = asked.version.or_else(|| text("version="));
+            asked.source = asked.source.or_else(|| text("from="));
+            asked.source_range = asked.source_range.or_else(|| text("range="));
         }
         asked
     }
@@ -180,7 +182,11 @@ impl Script {
             self.last.insert(key.clone(), etag);
         }
         let (etag_before, etag_after) = (before, self.objects.get(&key.1).cloned());
-        request.given.changed.push(ChangedObject { object, etag_before, etag_after, parts: None });
+        // A part of a transaction has conditions of its own.
+        let in_batch = request.operation == "Entity Group Transaction";
+        let guarded = in_batch.then(|| request.asked.if_match.take().is_some());
+        let changed = ChangedObject { object, etag_before, etag_after, parts: None, guarded };
+        request.given.changed.push(changed);
     }
 
     fn list(&mut self, key: &(String, String), request: &mut AnsweredRequest, options: &[&str]) {
@@ -269,8 +275,7 @@ enum Does {
 }
 
 fn meaning(verb: &str) -> (&'static str, Option<Parts>, Does) {
-    let properties =
-        |names: &str| Some(Parts::Properties(names.split(',').map(str::to_owned).collect()));
+    let properties = |names: &str| Parts::properties(names.split(','));
     let range = |bounds: &str| {
         let (first, end) = bounds.split_once('-').unwrap();
         Some(Parts::Range(first.parse().unwrap(), end.parse().unwrap()))
@@ -283,6 +288,7 @@ fn meaning(verb: &str) -> (&'static str, Option<Parts>, Does) {
         "put" => ("Put Blob", None, Does::Write),
         "commit" => ("Put Block List", None, Does::Write),
         "meta" => ("Set Blob Metadata", Some(Parts::Metadata), Does::Write),
+        "append" if of == "url" => ("Append Block From URL", None, Does::Write),
         "append" => ("Append Block", None, Does::Write),
         "page" => ("Put Page", range(of), Does::Write),
         "delete" => ("Delete Blob", None, Does::Write),
@@ -294,6 +300,7 @@ fn meaning(verb: &str) -> (&'static str, Option<Parts>, Does) {
         "query" => ("Query Entities", None, Does::Read),
         "insert" => ("Insert Entity", None, Does::Write),
         "replace" => ("Update Entity", None, Does::Write),
+        "batch" => ("Entity Group Transaction", None, Does::Write),
         "merge" => ("Merge Entity", properties(of), Does::Write),
         "fget" => ("Get File", None, Does::Read),
         "fput" => ("Put Range", range(of), Does::Write),

@@ -43,8 +43,10 @@ fn objects_of_one_shape_are_one_finding() {
     let finding = only(&script);
     assert_eq!((finding.count, &*finding.object), (517, "blob:c/order-*.json"));
     assert_eq!(finding.evidence[0].object, "blob:c/order-0.json");
-    script.go_on(&LOST.replace('B', "C"));
-    assert_eq!(script.report().findings.len(), 2, "other clients, another finding");
+    for (name, findings) in [("worker-1", 2), ("worker-2", 2), ("reader", 3)] {
+        script.go_on(&LOST.replace('B', name));
+        assert_eq!(script.report().findings.len(), findings, "other clients, another finding");
+    }
 }
 
 #[test]
@@ -156,6 +158,19 @@ fn what_could_be_refused_and_never_was_is_told_once_for_a_container() {
             "blob:c: Lease Blob could be refused once (lease), and never was",
             "queue:q: Delete Message could be refused once (receipt), and never was",
         ]
+    );
+}
+
+#[test]
+fn ten_thousand_clients_are_looked_at() {
+    let mut script = Script::run("S put b");
+    for number in 0..10_000 {
+        script.go_on(&format!("c{number} get b; c{number} put b if=read"));
+    }
+    script.go_on(LOST);
+    assert_eq!(
+        (script.findings(), script.report().incomplete),
+        (vec!["lost-update error".into()], false)
     );
 }
 

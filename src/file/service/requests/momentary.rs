@@ -186,23 +186,20 @@ impl Share {
         let answer = step(Granted { now, found, fd, record, cell, latched: &mut *latched })?;
         if visit.operation.demands().lease == LeaseDemand::Write {
             self.after_write(latched, cell.id);
-            self.takes_effect(visit.asking.cx, &found.path, etag_before);
+            self.note_change(visit.asking.cx, &found.path, etag_before);
         }
         Ok(answer)
     }
 }
 
 impl Share {
-    /// Notes that a change of a file takes effect now, under its lock. The `ETag` that it has since
-    /// is in the answer.
-    pub(in crate::file::service) fn takes_effect(
+    /// Notes a change of a file, under its lock. The `ETag` that it has since is in the answer.
+    pub(in crate::file::service) fn note_change(
         &self,
         cx: &Context,
         path: &SharePath,
         etag_before: Option<ETag>,
     ) {
-        let Some(noted) = &cx.noted else { return };
-        noted.takes_effect();
         let (share, path) = (self.name().to_string(), path.as_str().to_owned());
         let before = etag_before.map(|etag| etag.to_string());
         cx.changed(&ObjectAddress::File { share, path }, (before, None), None);

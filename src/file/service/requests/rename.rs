@@ -120,8 +120,8 @@ impl Share {
                 Ok(found)
             };
             let moved = || {
-                self.takes_effect(cx, from, None);
-                self.takes_effect(cx, to, None);
+                self.note_change(cx, from, None);
+                self.note_change(cx, to, None);
             };
             self.when_free(&[from, to], wants, || self.rename_found(rename, find, &moved))
         };
