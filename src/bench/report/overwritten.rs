@@ -33,6 +33,8 @@ enum Between {
     Beside(Step),
     /// Something that is overwritten.
     Overlapping(Step),
+    /// The client has replaced the whole since its read, which was judged then.
+    Own,
     /// The row of a change has not come.
     Unknown,
 }
@@ -98,6 +100,7 @@ fn judged(past: &mut Past, overwrite: Overwrite) -> Option<Found> {
     let message = match between(past.seen_object(write.step.object), &overwrite) {
         Between::Overlapping(other) => return Some(lost(past, overwrite, other)),
         _ if learned.is_some() => return None,
+        Between::Own => return None,
         Between::Nothing => without_condition(past, *rule, read),
         Between::Beside(other) => {
             let message = beside(past, read, &other);
@@ -143,6 +146,8 @@ fn between(object: &ObjectState, overwrite: &Overwrite) -> Between {
                 return Between::Overlapping(other.step.clone());
             }
             found = Between::Beside(other.step.clone());
+        } else if other.parts.is_none() && !other.is_guarded {
+            return Between::Own;
         }
         at = other.before.as_deref();
     }

@@ -1,5 +1,6 @@
 //! The report on short programs, each written as a script, and its bounds.
 
+mod idioms;
 mod overwritten;
 mod repeated;
 mod script;

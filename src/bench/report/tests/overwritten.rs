@@ -31,6 +31,8 @@ fn a_write_over_a_version_that_its_client_has_not_read_is_a_lost_update() {
              A merge=n table:t/p/r",
             &["lost-update error"],
         ),
+        // What it has replaced once is lost once.
+        ("S put b; A get b; B put b; A put b; A put b", &["lost-update error"]),
         // Metadata, read by a HEAD.
         ("S put b; A head b; B meta b; A meta b", &["lost-update error"]),
     ]);
