@@ -20,7 +20,7 @@ const fn script(path: &'static str, text: &'static str) -> PageFile {
 }
 
 /// The files, by path.
-const FILES: [PageFile; 19] = [
+const FILES: [PageFile; 20] = [
     html("/", include_str!("page/index.html")),
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
@@ -36,6 +36,7 @@ const FILES: [PageFile; 19] = [
     script("/page/log.js", include_str!("page/log.js")),
     script("/page/page.js", include_str!("page/page.js")),
     script("/page/panels.js", include_str!("page/panels.js")),
+    script("/page/report.js", include_str!("page/report.js")),
     script("/page/sections.js", include_str!("page/sections.js")),
     script("/page/state.js", include_str!("page/state.js")),
     script("/page/stream.js", include_str!("page/stream.js")),

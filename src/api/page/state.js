@@ -14,7 +14,9 @@ const REFUSED_MS = 30000;
 const TICK_MS = 60;
 const AT_ONCE_MAX = 3;
 
-const LISTS = ['handles', 'locks', 'leases', 'pending', 'messages', 'gates', 'faults', 'states'];
+const LISTS = ['handles', 'locks', 'leases', 'pending', 'messages', 'gates', 'faults', 'states', 'report'];
+/** What was never tested is for the command. */
+const PATHS = { report: 'report?level=hint' };
 
 export class State {
   data = Object.fromEntries(LISTS.map((name) => [name, []]));
@@ -71,12 +73,12 @@ export class State {
     const began = performance.now();
     let least = 0;
     try {
-      const answer = await get(name);
+      const answer = await get(PATHS[name] ?? name);
       delete this.refused[name];
       this.known.add(name);
       if (name === 'clock') this.setClock(answer);
       else {
-        this.data[name] = answer[name] ?? [];
+        this.data[name] = answer[name] ?? answer.findings ?? [];
         this.leftOut[name] = answer.left_out ?? 0;
         for (const row of this.data[name]) row.read = performance.now();
         if (name === 'leases' || name === 'messages') this.#settle(name);

@@ -471,6 +471,21 @@ def injection(page, server):
     assert page.locator("img[src='x'], script:not([src])").count() == 0
 
 
+def report(page, server):
+    """A lost update is drawn: a lane for each client, and the requests that show it in order."""
+    expect(page.locator("#section-report .count")).to_have_text("none")
+    server.run("mk", "blob:docs")
+    for client, method in (("A", "PUT"), ("A", "GET"), ("B", "PUT"), ("A", "PUT")):
+        data = b"x" if method == "PUT" else None
+        answer = server.blob(method, "docs", "a.txt", data, x_latchfs_client=client)
+        assert answer[0] < 300, answer
+    section = page.locator("#section-report")
+    expect(section).to_contain_text("lost-update of blob:docs/a.txt")
+    expect(section.locator(".finding").first.locator("li")).to_have_text([re.compile(name) for name in ("Get Blob", "Put Blob", "Put Blob")])
+    lanes = section.locator(".finding").first.locator("li").evaluate_all("(all) => all.map((one) => one.style.gridRowStart)")
+    assert lanes == ["1", "2", "1"], lanes
+
+
 def keyboard(page, server):
     """By keys alone, and in a narrow window, in both colour schemes."""
     page.keyboard.press("?")

@@ -173,6 +173,13 @@ fn names_and_headers_of_clients_are_text_on_the_page() {
 }
 
 #[test]
+fn the_page_draws_what_the_report_found_in_lanes() {
+    if can_browse() {
+        play("report");
+    }
+}
+
+#[test]
 fn the_page_works_by_keys_alone_and_fits_a_narrow_window() {
     if can_browse() {
         play("keyboard");
