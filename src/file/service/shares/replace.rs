@@ -208,6 +208,10 @@ impl HeldPart for ReplacingShares<'_> {
     /// A restored state has its own shares; an empty one those of a start, and those that are
     /// mounted.
     fn resume(&mut self, next: &NextData<'_>) -> Result<(), PartError> {
+        // Their directories are aside; the number of claims is bounded.
+        for served in &self.old {
+            *served.claim.lock().expect(POISON) = None;
+        }
         let mut wanted = BTreeSet::new();
         if next.saved.is_none() {
             wanted.clone_from(&self.part.after_reset);

@@ -35,7 +35,7 @@ pub(super) struct Served {
     pub snapshots: Snapshots,
     pub usage: Arc<Usage>,
     /// Keeps other servers away from the directory.
-    _claim: Option<ShareClaim>,
+    pub claim: Mutex<Option<ShareClaim>>,
     /// Never held over disk access: event loops ask here.
     kept: Mutex<ShareState>,
     /// Held while the state is changed and saved. Taken before `kept`.
@@ -173,7 +173,7 @@ impl FileService {
             path,
             snapshots,
             usage,
-            _claim: claim,
+            claim: Mutex::new(claim),
             kept: Mutex::default(),
             changing: Mutex::default(),
         };
