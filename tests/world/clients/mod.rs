@@ -6,6 +6,7 @@ mod api;
 mod libraries;
 mod programs;
 mod races;
+mod report;
 mod sdks;
 mod table;
 #[cfg(feature = "tls")]
