@@ -190,6 +190,13 @@ export interface Api {
   delete(path: string, query?: Record<string, unknown>): Promise<any>;
 }
 
+/** The report, with the fields of docs/api.md. */
+export interface Report extends Record<string, unknown> {
+  requests: number;
+  incomplete: boolean;
+  findings: ({ level: string; rule: string; object: string; message: string } & Record<string, unknown>)[];
+}
+
 /** An event, with the fields of docs/api.md. */
 export interface Event extends Record<string, unknown> {
   seq: number;
@@ -268,6 +275,11 @@ export class Server implements AsyncDisposable {
   mark(test: string): Promise<number>;
   /** The last requests since a mark in order, a line each: who, what, and what came of it. */
   story(mark: number, options?: { last?: number }): Promise<string[]>;
+  /**
+   * What went wrong between clients, or was never tried, since a mark, such as the name of a test: as
+   * `latchfs report --json` has it, with findings of `level` and above.
+   */
+  report(options?: { since?: string; level?: "error" | "warn" | "hint" }): Promise<Report>;
   /** The open handles of a file, or of all files below a directory. */
   handles(path?: string, options?: { shareName?: string }): Promise<Record<string, unknown>[]>;
   /** Stops a server that was started here, and waits for its end. */

@@ -9,20 +9,22 @@ const { startOrConnect, storyOf } = require("./fixture.js");
  * that fails tells its story.
  */
 function useLatchfs(options) {
-  let server;
+  let server, end, mark;
   before(async () => {
-    server = await startOrConnect(options);
+    ({ server, end } = await startOrConnect(options));
   });
-  let mark;
+  const nameOf = (context) => context.fullName ?? context.name;
   beforeEach(async (context) => {
-    mark = await server.mark(context.fullName ?? context.name);
+    mark = await server.mark(nameOf(context));
   });
   afterEach(async (context) => {
     // `error` is there once the test has failed.
-    if (context.error) for (const line of await storyOf(server, mark)) context.diagnostic(line);
+    if (context.error) {
+      for (const line of await storyOf(server, mark, nameOf(context))) context.diagnostic(line);
+    }
     await server?.reset();
   });
-  after(() => server?.close());
+  after(() => end?.());
   // What the tests use is the server itself, which exists when the first of them runs.
   return new Proxy(
     {},

@@ -269,6 +269,11 @@ class Server {
     return events.slice(-last).map(line);
   }
 
+  async report({ since, level, ...others } = {}) {
+    refuseOthers("report", others, "since, level");
+    return this.api.get("/report", given({ since, level }));
+  }
+
   async handles(path = "", { shareName = this.share } = {}) {
     const query = { share: shareName, path, recursive: true };
     return (await this.api.get("/handles", query)).handles;

@@ -1,4 +1,4 @@
-// The story of a test: its last requests in order, a line each.
+// The story of a test: its last requests in order, and findings of the report, a line each.
 
 /** Fields of an event that say on what a request depends, and their names in a line. */
 const CONDITIONS = {
@@ -23,4 +23,10 @@ function line(event) {
   return `${event.client}: ${asked} -> ${came}${message ? `: ${message}` : ""}`;
 }
 
-module.exports = { line };
+/** A finding of the report in one line. */
+function finding({ level, rule, object, count, mark, message }) {
+  const times = count > 1 ? `, ${count} times` : "";
+  return `${level}: ${rule} of ${object}${times}${mark ? `, in ${mark}` : ""}: ${message}`;
+}
+
+module.exports = { finding, line };

@@ -10,16 +10,16 @@ export function latchfsTest(options = {}) {
     latchfsServer: [
       // vitest reads the names of other fixtures from the pattern of the first argument.
       async ({}, use) => {
-        const server = await startOrConnect(options);
+        const { server, end } = await startOrConnect(options);
         await use(server);
-        await server.close();
+        await end();
       },
       { scope: "file" },
     ],
     latchfs: async ({ latchfsServer, task, onTestFailed }, use) => {
       const mark = await latchfsServer.mark(task.name);
       onTestFailed(async () => {
-        for (const line of await storyOf(latchfsServer, mark)) console.error(line);
+        for (const line of await storyOf(latchfsServer, mark, task.name)) console.error(line);
       });
       await use(latchfsServer);
       await latchfsServer.reset();

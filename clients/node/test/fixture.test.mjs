@@ -37,6 +37,33 @@ test("a failed test tells its story, with the names of clients", async () => {
   assert.doesNotMatch(run.stdout, /of-another-test/);
 });
 
+test("the report is told at the end, and fails the tests where it is to", async () => {
+  const program = `
+    const { test } = require("node:test");
+    const { useLatchfs } = require("latchfs/node-test");
+    const latchfs = useLatchfs({ args: ["--no-auth"] });
+    const ask = async (client, method, path, body) => {
+      const headers = { "x-latchfs-client": client, "x-ms-version": "2026-10-06", "x-ms-blob-type": "BlockBlob" };
+      const answer = await fetch(latchfs.endpoints.blob + path, { method, headers, body });
+      return answer.text();
+    };
+    test("race", async () => {
+      await ask("A", "PUT", "/box?restype=container");
+      await ask("A", "PUT", "/box/a", "0");
+      await ask("A", "GET", "/box/a");
+      await ask("B", "PUT", "/box/a", "1");
+      await ask("A", "PUT", "/box/a", "2");
+    });`;
+  const { NODE_TEST_CONTEXT, ...others } = process.env;
+  for (const [level, status] of [["summary", 0], ["error", 1], ["bad", 1]]) {
+    const env = { ...others, LATCHFS_REPORT: level };
+    const run = spawnSync(process.execPath, ["--test-reporter=tap", "-e", program], { encoding: "utf8", env });
+    assert.equal(run.status, status, run.stdout);
+    const told = /error: lost-update of blob:box\/a, in race: A read it, B changed it/;
+    (level === "bad" ? assert.doesNotMatch : assert.match)(run.stdout, told);
+  }
+});
+
 test("a client has one connection string, with a key of its own", async () => {
   const string = await latchfs.client("A");
   assert.equal(await latchfs.client("A"), string);

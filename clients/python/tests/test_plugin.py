@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 # Before the first test: pytester forgets modules that are first imported during a test.
 import azure.storage.fileshare  # noqa: F401
 import pytest
@@ -130,6 +132,59 @@ def test_a_failed_test_shows_dropped_answers_and_the_run_goes_on(pytester: pytes
     told = "*latchfs: the last requests of the test*"
     dropped = "*: Get File file:share/a.txt -> no answer: a fault closed the connection"
     run.stdout.fnmatch_lines([told, dropped, told, dropped])
+
+
+RACE = """
+    import pytest
+    from azure.storage.fileshare import ShareFileClient
+
+    @pytest.mark.parametrize("name", ["a", "b"])
+    def test_race(latchfs, name):
+        one, other = (
+            ShareFileClient.from_connection_string(latchfs.client(client), latchfs.share, name)
+            for client in ("A", "B")
+        )
+        one.upload_file(b"0")
+        one.download_file().readall()
+        other.upload_file(b"1")
+        one.upload_file(b"2")
+"""
+FOUND = "error: file of file:share/?, in *::test_race[[]?[]]: A read it, B changed it, and A over*"
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"], ["--latchfs-url"]])
+def test_the_report_is_told_at_the_end_and_fails_the_run_where_it_is_to(
+    pytester: pytest.Pytester, options: list[str]
+) -> None:
+    pytester.makepyfile(RACE)
+    with Server() as server:
+        if "--latchfs-url" in options:
+            server.put("of an earlier run", b"x")
+            options = [*options, server.admin]
+        quiet = pytester.runpytest_subprocess(*options)
+        told = pytester.runpytest_subprocess("--latchfs-report", *options)
+        file = pytester.path / "report.xml"
+        last = ("--latchfs-report=error", f"--latchfs-report-junit={file}", *options)
+        fatal = pytester.runpytest_subprocess(*last)
+    for run, ends in ((quiet, 0), (told, 0), (fatal, 1)):
+        run.assert_outcomes(passed=2)
+        assert run.ret == ends
+    quiet.stdout.no_fnmatch_line("*latchfs report*")
+    for run in (told, fatal):
+        run.stdout.fnmatch_lines(
+            ["*latchfs report*", FOUND, FOUND, "2 error, 0 warn, * hint in 14 requests"]
+        )
+    suites = ElementTree.parse(file).getroot()
+    assert suites.tag == "testsuites"
+    cases = [case for suite in suites for case in suite]
+    for suite in suites:
+        assert suite.tag == "testsuite"
+        assert int(suite.attrib["tests"]) == len(suite)
+        assert int(suite.attrib["failures"]) == len(suite.findall("testcase/failure"))
+    assert {(case.tag, *case.attrib) for case in cases} == {
+        ("testcase", "classname", "name", "time")
+    }
+    assert len(suites.findall("testsuite/testcase/failure")) == 2
 
 
 def test_options_of_the_server_stand_in_the_configuration(pytester: pytest.Pytester) -> None:

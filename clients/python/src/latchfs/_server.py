@@ -376,6 +376,17 @@ class Server:
         """The last requests since a mark in order, a line each: who, what, and what came of it."""
         return [line(event) for event in self.events(after=mark, kind="request")[-last:]]
 
+    def report(
+        self, *, since: Optional[str] = None, level: Optional[str] = None
+    ) -> dict[str, Any]:
+        """What went wrong between clients, or was never tried, as `latchfs report --json` has it.
+
+        Args:
+            since: The mark that it begins at, such as the name of a test.
+            level: Only findings of this level and above: `error`, `warn`, `hint`.
+        """
+        return dict(self.api.get("/report", given(since=since, level=level)))
+
     def handles(self, path: str = "", *, share_name: Optional[str] = None) -> list[dict[str, Any]]:
         """The open handles of a file, or of all files below a directory."""
         query = {"share": share_name or self.share, "path": path, "recursive": "true"}

@@ -1,4 +1,4 @@
-"""The story of a test: its last requests in order, a line each."""
+"""The story of a test: its last requests in order, and findings of the report, a line each."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ def line(event: dict[str, Any]) -> str:
     words = " ".join(str(word) for word in asked if word)
     outcome = " ".join(str(word) for word in came if word)
     return f"{event['client']}: {words} -> {outcome}" + (f": {message}" if message else "")
+
+
+def finding(found: dict[str, Any]) -> str:
+    """A finding of the report in one line."""
+    times = f", {found['count']} times" if found["count"] > 1 else ""
+    mark = f", in {found['mark']}" if "mark" in found else ""
+    return f"{found['level']}: {found['rule']} of {found['object']}{times}{mark}: {found['message']}"
