@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// The most bytes of names of properties that are kept of a request; more of them count as the whole
-/// entity. An entity has at most 252.
+/// The most bytes of names of properties that are kept of a request; more count as the whole
+/// entity.
 const NAMES_BYTES: usize = 4 << 10;
 
 /// Stands for a secret: equal secrets have equal fingerprints, and none tells its secret.

@@ -188,8 +188,8 @@ impl Joined {
     }
 }
 
-/// All bytes of a body, of which `announced` are expected and `longest` may come. Those that come in
-/// one piece are not copied.
+/// All bytes of a body, of which `announced` are expected and `longest` may come. Those that come
+/// in one piece are not copied.
 async fn joined<B>(
     mut body: Limited<B>,
     announced: usize,
