@@ -35,14 +35,16 @@ fn every_race_and_its_cure_happens_every_time() {
     let errors = report["findings"].as_array().unwrap().iter();
     let mut errors: Vec<_> = errors
         .filter(|one| one["level"] == "error")
-        .map(|one| (one["object"].as_str().unwrap(), one["rule"].as_str().unwrap(), &one["count"]))
+        .map(|one| {
+            (one["object"].as_str().unwrap(), one["rule"].as_str().unwrap(), one["count"].as_u64())
+        })
         .collect();
     errors.sort();
-    let count = serde_json::json!(rounds.parse::<u64>().unwrap());
+    let count = rounds.parse().ok();
     let wanted = [
-        ("blob:box/create-race*", "check-then-create", &count),
-        ("blob:box/lost-answer*", "blind-retry", &count),
-        ("blob:box/lost-update*", "lost-update", &count),
+        ("blob:box/create-race*", "check-then-create", count),
+        ("blob:box/lost-answer*", "blind-retry", count),
+        ("blob:box/lost-update*", "lost-update", count),
     ];
     // Elsewhere the threads of a process cannot be told apart.
     let expected = if tells_threads() { &wanted[..] } else { &[] };
