@@ -277,12 +277,13 @@ impl Api {
         if while_connected {
             call.peer.check_may_stay()?;
         }
-        let place = self.holds.enter(call.peer)?;
         let session = self.session(&call)?;
         let file = match &wanted.share {
             Some(share) => format!("file:{share}/{}", wanted.path.trim_start_matches('/')),
             None => wanted.path.clone(),
         };
+        self.turn_to_hold(&call, session.account.name(), &file).await?;
+        let place = self.holds.enter(call.peer)?;
         let (sender, receiver) = mpsc::channel(1);
         let answer = while_connected.then(|| sender.clone());
         let client = call.client.as_deref().unwrap_or_default().to_owned();

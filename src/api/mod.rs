@@ -28,6 +28,7 @@
 //!   objects         blobs, queues, messages and entities as people are told of them
 //!   stored          what is stored, one level at a time
 //!   controls        the clock, gates and faults
+//!   explorations    tests that are run under every order of their clients' requests
 //!   clients         names of clients, marks between tests
 //!   report          findings, and ignore rules
 //!   states          the state of the server as a whole
@@ -55,6 +56,7 @@ mod client;
 mod clients;
 mod controls;
 mod events;
+mod explorations;
 mod failure;
 mod files;
 mod guard;
@@ -90,6 +92,7 @@ pub use client::{ANSWER_MAX, AnswerLines, ApiClient, ClientError};
 pub use clients::*;
 pub use controls::*;
 pub use events::{FOLLOWERS_MAX, GetEvents};
+pub use explorations::*;
 pub use failure::{ApiFailure, ErrorAnswer, ErrorDetail, RefusalDetail, RefusalKind};
 pub use files::*;
 pub use guard::Token;

@@ -17,20 +17,22 @@ use super::calls::Api;
 use super::openapi::{Document, GetDocument};
 use super::session::Session;
 use super::{
-    AddClient, AddIgnore, ApiFailure, BreakLease, ClientEntry, ClientList, ClientRemoved,
-    ClockState, CloseHandle, CloseHandles, Closed, ConnectionInfo, CreateShare, CreateSnapshot,
-    DeleteShare, DeleteSnapshot, DeleteState, Deleted, ErrorAnswer, Explanation, FaultAdded,
-    FaultList, GateAdded, GateEntry, GateList, GetClients, GetClock, GetConnection, GetEvents,
-    GetFaults, GetGate, GetGates, GetHandles, GetHistory, GetHolds, GetIgnores, GetJunit, GetLease,
-    GetLeases, GetLocks, GetLog, GetMessages, GetObjects, GetPending, GetReport, GetShares,
-    GetSnapshots, GetStates, GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions,
-    HoldRow, IgnoreList, Junit, LeaseBroken, LeaseList, LeaseShown, LoadInto, Loaded, LockList,
-    MarkSet, MessageList, NewFault, NewGate, ObjectList, PendingList, Release, ReleaseGate,
-    ReleaseGates, ReleaseRequest, Released, RemoveClient, RemoveFault, RemoveFaults, RemoveGate,
-    RemoveGates, RemoveIgnore, Removed, Reset, ResetDone, RestoreState, RunStarted, SaveState,
-    ServerStatus, SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun,
-    StateDeleted, StateEntry, StateList, StateRestored, Stop, Stopping, TurnClock, Undelete,
-    Undeleted, Unmount, Unmounted, WaitAtGate, Waiting, Went,
+    AddClient, AddIgnore, ApiFailure, BeginRun, BreakLease, ClientEntry, ClientList, ClientRemoved,
+    ClientTold, ClockState, CloseHandle, CloseHandles, Closed, ConnectionInfo, CreateExploration,
+    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, DeleteState, Deleted, DropRequest,
+    EndExploration, EndRun, ErrorAnswer, Explanation, Exploration, ExplorationCreated,
+    ExplorationList, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClients, GetClock,
+    GetConnection, GetEvents, GetExploration, GetExplorations, GetFaults, GetGate, GetGates,
+    GetHandles, GetHistory, GetHolds, GetIgnores, GetJunit, GetLease, GetLeases, GetLocks, GetLog,
+    GetMessages, GetObjects, GetPending, GetReport, GetRun, GetShares, GetSnapshots, GetStates,
+    GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, IgnoreList, Junit,
+    LeaseBroken, LeaseList, LeaseShown, LoadInto, Loaded, LockList, MarkSet, MessageList, NewFault,
+    NewGate, ObjectList, PendingList, Release, ReleaseGate, ReleaseGates, ReleaseRequest, Released,
+    RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, RemoveIgnore, Removed, Reset,
+    ResetDone, RestoreState, RunBegun, RunEnded, RunStarted, RunState, SaveState, ServerStatus,
+    SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted,
+    StateEntry, StateList, StateRestored, StepTaken, Stop, Stopping, TakeStep, TellClient,
+    TurnClock, Undelete, Undeleted, Unmount, Unmounted, WaitAtGate, Waiting, Went,
 };
 use crate::bench::report::{IgnoreRule, Report};
 use crate::journal::json::EventPage;
@@ -206,6 +208,8 @@ calls! {
         "Releases the requests of a gate, or the first N", plain(Session::release_gate);
     POST "/api/v1/requests/{id}/release" releaseRequest: ReleaseRequest => Went, 200 []
         "Lets one request that waits at a gate go", plain(Session::release_request);
+    POST "/api/v1/requests/{id}/drop" dropRequest: DropRequest => Went, 200 []
+        "Ends one request that waits at a gate", plain(Session::drop_request);
     GET "/api/v1/faults" faults: GetFaults => FaultList, 200 []
         "Faults that requests meet", plain(Session::faults);
     POST "/api/v1/faults" addFault: NewFault => FaultAdded, 201 []
@@ -223,6 +227,27 @@ calls! {
         "Removes a client", plain(Session::remove_client);
     POST "/api/v1/marks" mark: SetMark => MarkSet, 201 []
         "Sets a mark in the journal: a test begins", plain(Session::set_mark);
+    GET "/api/v1/explorations" explorations: GetExplorations => ExplorationList, 200 []
+        "The exploration under way, or the last one", plain(Session::explorations);
+    POST "/api/v1/explorations" explore: CreateExploration => ExplorationCreated, 201 [409]
+        "Begins an exploration: a test is run under every order of its clients' requests that \
+         matters", plain(Session::create_exploration);
+    GET "/api/v1/explorations/{id}" exploration: GetExploration => Exploration, 200 []
+        "What an exploration has found", plain(Session::exploration);
+    DELETE "/api/v1/explorations/{id}" endExploration: EndExploration => Exploration, 200 []
+        "Ends an exploration: its keys are removed and the clock runs again",
+        plain(Session::end_exploration);
+    POST "/api/v1/explorations/{id}/runs" beginRun: BeginRun => RunBegun, 201 [409]
+        "Begins the next run of an exploration", replace(Session::begin_run);
+    GET "/api/v1/explorations/{id}/runs/{run}" run: GetRun => RunState, 200 []
+        "How a run goes; with `wait_ms` once it no longer goes on", task(Api::watch_run);
+    POST "/api/v1/explorations/{id}/runs/{run}/clients/{name}" tellClient: TellClient => ClientTold, 200 [408]
+        "Says that a client begins or has ended", task(Api::tell_client);
+    POST "/api/v1/explorations/{id}/runs/{run}/steps" takeStep: TakeStep => StepTaken, 200 [408]
+        "A step that the server does not see by itself: answered when it is chosen",
+        task(Api::take_step);
+    POST "/api/v1/explorations/{id}/runs/{run}/end" endRun: EndRun => RunEnded, 200 []
+        "Ends a run with the verdict of its test", plain(Session::end_run);
     GET "/api/v1/events" events: GetEvents => EventPage, 200 []
         "What happens, all services in one order: a page, or with `Accept: text/event-stream` as \
          server-sent events", task(Api::events);

@@ -2,6 +2,7 @@
 //! clients.
 
 pub mod controls;
+pub mod explore;
 pub mod report;
 pub mod states;
 

@@ -37,7 +37,7 @@ impl Programs {
 
 /// The process of a thread, and its program, as far as they are still there.
 pub fn process_and_program(tid: u32) -> (u32, Option<Arc<str>>) {
-    let pid = process_of(tid).unwrap_or(tid);
+    let pid = process_of_thread(tid).unwrap_or(tid);
     let comm = fs::read_to_string(format!("/proc/{pid}/comm")).ok();
     (pid, comm.map(|name| Arc::from(name.trim_end())))
 }
@@ -54,7 +54,7 @@ pub fn words(message: &str, holder: Option<&Holder>, owner: Option<&Owner>) -> S
 }
 
 /// The process of a thread.
-fn process_of(tid: u32) -> Option<u32> {
+pub fn process_of_thread(tid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     line.trim().parse().ok()

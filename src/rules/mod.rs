@@ -13,6 +13,7 @@
 //!   copy_status  the status of a copy, of blobs and files
 //!   conditions   If-Match and its like: whether a request's conditions hold
 //!   etag         versions of blobs and containers
+//!   footprint    what a step of an exploration reads and writes
 //!   gate         what a gate says of a request
 //!   given        what a request read and changed; noted: how it gets there
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
@@ -38,6 +39,7 @@ pub mod conflict;
 pub(crate) mod context;
 pub mod copy_status;
 pub mod etag;
+pub mod footprint;
 pub mod gate;
 pub mod given;
 pub mod glob;

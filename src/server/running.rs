@@ -288,7 +288,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // Listeners wait for requests under way, and nobody is going to release these.
-        self.host.accounts.controls().gates.end_all();
+        let controls = self.host.accounts.controls();
+        controls.end_explorations();
+        controls.gates.end_all();
         drop(self.listeners.take());
         self.host.mounts.unmount_all();
         self.places = MountPoints::default();

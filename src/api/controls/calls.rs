@@ -151,6 +151,16 @@ pub struct ReleaseGate {
 #[serde(deny_unknown_fields)]
 pub struct ReleaseRequest {
     pub id: u64,
+    /// `drop_after`: the request is done, and its connection is closed without the answer
+    #[schemars(extend("enum" = ["drop_after", null]))]
+    pub fault: Option<String>,
+}
+
+/// Ends one request: nothing is done, and its connection is closed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DropRequest {
+    pub id: u64,
 }
 
 /// Releases requests of one gate or of all, and tells how many there were.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use hyper::header::HeaderName;
 
 pub use calls::{
-    Action, ClockState, FaultAdded, FaultEntry, FaultList, GateAdded, GateEntry, GateList,
-    GetClock, GetFaults, GetGate, GetGates, NewFault, NewGate, ReleaseGate, ReleaseGates,
+    Action, ClockState, DropRequest, FaultAdded, FaultEntry, FaultList, GateAdded, GateEntry,
+    GateList, GetClock, GetFaults, GetGate, GetGates, NewFault, NewGate, ReleaseGate, ReleaseGates,
     ReleaseRequest, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, Removed, Requests,
     TurnClock, WaitAtGate, Waiting, WaitingEntry, Went,
 };
@@ -136,14 +136,22 @@ impl Session {
     }
 
     pub fn release_request(&self, wanted: ReleaseRequest) -> Result<Went, ApiFailure> {
-        let ReleaseRequest { id } = wanted;
-        let one = ReleaseGates { request: Some(id), ..ReleaseGates::default() };
-        match self.release_gates(one)? {
-            Went { released: 0 } => {
-                Err(ApiFailure::not_found(format!("request {id} waits at no gate")))
+        let ReleaseRequest { id, fault } = wanted;
+        let gates = &self.controls().gates;
+        let went = match fault.as_deref() {
+            None => gates.release(Some(id), None, None) > 0,
+            Some("drop_after") => gates.release_unanswered(id),
+            Some(other) => {
+                let why = format!("there is no fault '{other}' here, only drop_after");
+                return Err(ApiFailure::bad(why));
             }
-            went => Ok(went),
-        }
+        };
+        if went { Ok(Went { released: 1 }) } else { Err(waits_nowhere(id)) }
+    }
+
+    pub fn drop_request(&self, DropRequest { id }: DropRequest) -> Result<Went, ApiFailure> {
+        let ended = self.controls().gates.end(id);
+        if ended { Ok(Went { released: 1 }) } else { Err(waits_nowhere(id)) }
     }
 
     pub fn release_gates(&self, wanted: ReleaseGates) -> Result<Went, ApiFailure> {
@@ -353,6 +361,10 @@ fn too_many() -> ApiFailure {
     ApiFailure::busy(format!(
         "a server has at most {RULES_MAX} of them, and all are still in force: remove one"
     ))
+}
+
+fn waits_nowhere(request: u64) -> ApiFailure {
+    ApiFailure::not_found(format!("request {request} waits at no gate"))
 }
 
 fn no_such(what: &str, id: u64) -> ApiFailure {

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
+use crate::bench::explore::Staged;
 use crate::journal::row::AtGate;
 use crate::journal::{Event, Journal};
 use crate::rules::gate::{Point, Visitor};
@@ -81,13 +82,43 @@ struct WaitingRequest {
     visitor: Visitor,
     since: Instant,
     limit: Duration,
-    /// Dropped to let the request go; sends to end it.
-    release: oneshot::Sender<EndedAtGate>,
+    /// Dropped to let the request go; sends what becomes of it instead.
+    release: oneshot::Sender<Word>,
 }
 
-/// All data was replaced while a request waited at a gate: the request ends there.
+/// What becomes of a request that is not simply let go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Word {
+    End,
+    DropAnswer,
+}
+
+/// The request ends at its gate: all data was replaced, or a test has it end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndedAtGate;
+
+/// How a request came past the gates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passed {
+    AtOnce,
+    /// After it had stopped.
+    Released,
+    /// The same, and its answer is to be dropped.
+    AnswerDropped,
+}
+
+/// The gate of an exploration, at which all requests of its clients stop. It is in no list, and
+/// only the exploration lets its requests go.
+const STAGE: u64 = 0;
+
+/// A place at a gate.
+#[derive(Debug)]
+pub struct Place {
+    pub id: u64,
+    released: oneshot::Receiver<Word>,
+    /// How long the request waits at most.
+    limit: Duration,
+}
 
 /// Takes a request out of those that wait, however its wait ends: its client may go away.
 struct GateWait<'a> {
@@ -114,18 +145,21 @@ impl Drop for GateWait<'_> {
 #[derive(Debug)]
 pub struct Stopped {
     controls: Arc<Controls>,
-    id: u64,
-    released: oneshot::Receiver<EndedAtGate>,
-    /// How long it waits at most.
-    pub limit: Duration,
+    place: Place,
+    _staged: Option<Staged>,
 }
 
 impl Stopped {
-    /// How the wait has ended; `None` while it lasts.
+    /// How long it waits at most.
+    pub fn limit(&self) -> Duration {
+        self.place.limit
+    }
+
+    /// How the wait has ended; `None` while it lasts. A call of a mount has no answer to drop.
     pub fn end(&mut self) -> Option<Result<(), EndedAtGate>> {
-        match self.released.try_recv() {
-            Ok(ended) => Some(Err(ended)),
-            Err(TryRecvError::Closed) => Some(Ok(())),
+        match self.place.released.try_recv() {
+            Ok(Word::End) => Some(Err(EndedAtGate)),
+            Ok(Word::DropAnswer) | Err(TryRecvError::Closed) => Some(Ok(())),
             Err(TryRecvError::Empty) => None,
         }
     }
@@ -133,7 +167,7 @@ impl Stopped {
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        self.controls.gates.leave(self.id);
+        self.controls.gates.leave(self.place.id);
     }
 }
 
@@ -148,9 +182,13 @@ impl Controls {
         if !self.gates.are_set() {
             return None;
         }
-        let taken = self.gates.take_place(|row| row.stops(point, seen), visitor)?;
-        let (id, released, limit) = taken;
-        Some(Stopped { controls: Arc::clone(self), id, released, limit })
+        let place = self.gates.take_place(|row| row.stops(point, seen), visitor)?;
+        Some(Stopped { controls: Arc::clone(self), place, _staged: None })
+    }
+
+    /// A call of a client of an exploration waits for its turn.
+    pub fn staged(self: &Arc<Self>, place: Place, staged: Staged) -> Stopped {
+        Stopped { controls: Arc::clone(self), place, _staged: Some(staged) }
     }
 }
 
@@ -179,7 +217,7 @@ impl Gates {
         let mut state = self.lock();
         let before = state.gates.len();
         state.gates.retain(|row| id.is_some_and(|id| row.id != id));
-        state.waiting.retain(|one| id.is_some_and(|id| one.gate != id));
+        state.waiting.retain(|one| one.gate == STAGE || id.is_some_and(|id| one.gate != id));
         self.count.store(state.gates.len(), Ordering::Release);
         self.moved.notify_all();
         self.moved_async.notify_waiters();
@@ -217,8 +255,9 @@ impl Gates {
         let mut state = self.lock();
         let before = state.waiting.len();
         state.waiting.retain(|one| {
-            let meant =
-                request.is_none_or(|id| one.id == id) && gate.is_none_or(|id| one.gate == id);
+            let meant = one.gate != STAGE
+                && request.is_none_or(|id| one.id == id)
+                && gate.is_none_or(|id| one.gate == id);
             let goes = meant && left > 0;
             left -= usize::from(goes);
             !goes
@@ -228,19 +267,58 @@ impl Gates {
         before - state.waiting.len()
     }
 
+    /// Lets a request go, and has its answer dropped. False if it waits nowhere.
+    pub fn release_unanswered(&self, request: u64) -> bool {
+        self.send(Word::DropAnswer, |one| one.gate != STAGE && one.id == request) > 0
+    }
+
+    /// Ends a request that waits. False if it waits nowhere.
+    pub fn end(&self, request: u64) -> bool {
+        self.send(Word::End, |one| one.gate != STAGE && one.id == request) > 0
+    }
+
     /// Ends the requests that wait: all data was replaced, or the server stops.
     pub fn end_all(&self) {
+        self.send(Word::End, |_| true);
+    }
+
+    /// Has a request of an exploration's client go on, and drops its answer if that is wanted.
+    pub(in crate::bench) fn release_staged(&self, request: u64, drops_answer: bool) {
+        if drops_answer {
+            self.send(Word::DropAnswer, |one| one.id == request);
+        } else {
+            self.lock().waiting.retain(|one| one.id != request);
+        }
+    }
+
+    /// Ends a request of an exploration's client.
+    pub(in crate::bench) fn end_staged(&self, request: u64) {
+        self.send(Word::End, |one| one.id == request);
+    }
+
+    /// Takes a place at the gate of an exploration, which waits for no longer than this.
+    pub(in crate::bench) fn enter_stage(&self, visitor: Visitor, limit: Duration) -> Place {
+        self.enter(&mut self.lock(), (STAGE, Point::Received, limit), visitor)
+    }
+
+    /// Tells waiting requests what becomes of them. Returns how many they are.
+    fn send(&self, word: Word, is_meant: impl Fn(&WaitingRequest) -> bool) -> usize {
         let mut state = self.lock();
-        for WaitingRequest { id, release, .. } in std::mem::take(&mut state.waiting) {
-            if let Some(told) = state.told.remove(&id) {
+        let meant: Vec<_> = state.waiting.extract_if(.., |one| is_meant(one)).collect();
+        let count = meant.len();
+        for WaitingRequest { id, release, .. } in meant {
+            if word == Word::End
+                && let Some(told) = state.told.remove(&id)
+            {
                 let account = Arc::clone(&told.visitor.account);
                 self.journal.push(Some(account), Event::Abandoned(told));
             }
             // A client that went away meanwhile has ended its request itself.
-            let _ = release.send(EndedAtGate);
+            let _ = release.send(word);
         }
         self.moved.notify_all();
         self.moved_async.notify_waiters();
+        count
     }
 
     /// Waits until `count` requests wait at a gate. Returns how many do at the end.
@@ -281,47 +359,62 @@ impl Gates {
         }
     }
 
-    /// Stops at the first gate of that point that the request fits. Returns whether the request
-    /// had to stop.
+    /// Stops at the first gate of that point that the request fits.
     pub async fn pass(
         &self,
         point: Point,
         seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
-    ) -> Result<bool, EndedAtGate> {
+    ) -> Result<Passed, EndedAtGate> {
         if !self.are_set() {
-            return Ok(false);
+            return Ok(Passed::AtOnce);
         }
-        let stops = |row: &GateRow| row.stops(point, seen);
-        let Some((id, released, limit)) = self.take_place(stops, visitor) else { return Ok(false) };
-        let place = GateWait { gates: self, id };
+        match self.take_place(|row| row.stops(point, seen), visitor) {
+            None => Ok(Passed::AtOnce),
+            Some(place) => self.wait(place).await,
+        }
+    }
+
+    /// Waits at a gate.
+    pub async fn wait(&self, place: Place) -> Result<Passed, EndedAtGate> {
+        let Place { id, released, limit } = place;
+        let _waits = GateWait { gates: self, id };
         match timeout(limit, released).await {
-            Ok(Ok(ended)) => return Err(ended),
+            Ok(Ok(Word::End)) => return Err(EndedAtGate),
+            Ok(Ok(Word::DropAnswer)) => return Ok(Passed::AnswerDropped),
             // The sender is gone, which releases the request.
             Ok(Err(_)) => {}
             Err(_) => {
                 log::info!("a request waited at its gate for {} s and goes on", limit.as_secs());
             }
         }
-        drop(place);
-        Ok(true)
+        Ok(Passed::Released)
     }
 
-    /// Takes a place at the first gate that `stops` accepts: its number, its release, its limit.
+    /// Takes a place at the first gate that `stops` accepts.
     fn take_place(
         &self,
         stops: impl Fn(&GateRow) -> bool,
         visitor: impl FnOnce() -> Visitor,
-    ) -> Option<(u64, oneshot::Receiver<EndedAtGate>, Duration)> {
+    ) -> Option<Place> {
         let mut state = self.lock();
         let row = state.gates.iter_mut().find(|row| stops(row))?;
         row.stopped += 1;
         row.gate.times = row.gate.times.map(|left| left.saturating_sub(1));
-        let (gate, point, limit) = (row.id, row.gate.point, row.gate.limit);
+        let at = (row.id, row.gate.point, row.gate.limit);
+        Some(self.enter(&mut state, at, visitor()))
+    }
+
+    fn enter(
+        &self,
+        state: &mut GateTable,
+        (gate, point, limit): (u64, Point, Duration),
+        visitor: Visitor,
+    ) -> Place {
         state.last_request += 1;
         let id = state.last_request;
         let (release, released) = oneshot::channel();
-        let (visitor, since) = (visitor(), Instant::now());
+        let since = Instant::now();
         if self.journal.records_all() {
             let account = Arc::clone(&visitor.account);
             let visitor = visitor.clone();
@@ -333,7 +426,7 @@ impl Gates {
         state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, release });
         self.moved.notify_all();
         self.moved_async.notify_waiters();
-        Some((id, released, limit))
+        Place { id, released, limit }
     }
 
     fn leave(&self, id: u64) {
@@ -395,7 +488,7 @@ mod tests {
             user_agent: None,
             asked: Asked::default(),
         };
-        gates.pass(point, &seen, visitor).await == Ok(true)
+        gates.pass(point, &seen, visitor).await == Ok(Passed::Released)
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 //!
 //! Decides which gates and faults apply to a request. How a request is matched is decided in
 //! [`crate::rules::pattern`]; front ends ask at each point that they pass. A server without gates
-//! and faults pays two loads of a number for each request.
+//! and faults, and without an exploration, pays three loads of a number for each request.
 
 mod faults;
 mod gates;
@@ -11,10 +11,11 @@ mod gates;
 use std::sync::Arc;
 
 pub use faults::{FaultAction, FaultHit, FaultRow, Faults, Frequency, NewFault, kept};
-pub use gates::{EndedAtGate, GateRow, Gates, NewGate, Stopped, WaitingRow};
+pub use gates::{EndedAtGate, GateRow, Gates, NewGate, Passed, Place, Stopped, WaitingRow};
 
 pub use crate::rules::gate::{Point, Visitor};
 
+use super::explore::Stage;
 use super::report::Reporter;
 use crate::clock::{TestClock, TimeSource};
 use crate::journal::Journal;
@@ -49,6 +50,8 @@ pub struct Controls {
     pub journal: Arc<Journal>,
     /// What the journal's rows say of the clients.
     pub report: Arc<Reporter>,
+    /// Where the requests of an exploration's clients wait for their turn.
+    pub stage: Stage,
 }
 
 impl Default for Controls {
@@ -64,11 +67,12 @@ impl Controls {
     pub fn new(clock: Arc<TestClock>, journal: Arc<Journal>) -> Self {
         let gates = Gates::told_of_in(Arc::clone(&journal));
         let report = Arc::new(Reporter::new(Arc::clone(&journal)));
-        Self { clock, gates, faults: Faults::default(), journal, report }
+        let (faults, stage) = (Faults::default(), Stage::default());
+        Self { clock, gates, faults, journal, report, stage }
     }
 
-    /// Whether any gate or fault is there: else requests need not be described.
+    /// Whether any gate or fault or exploration is there: else requests need not be described.
     pub fn are_set(&self) -> bool {
-        self.gates.are_set() || self.faults.are_set()
+        self.gates.are_set() || self.faults.are_set() || self.stage.is_set()
     }
 }

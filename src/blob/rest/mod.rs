@@ -10,6 +10,7 @@
 //!   copy         copies and the From URL forms; remote: sources on other servers
 //!   request      conditions, lease ID and address of a request; headers: properties of a blob;
 //!                customer_key: the key of a customer
+//!   footprint    what an operation reads and writes, for explorations
 //!   error        how refusals are spelled
 //! ```
 //!
@@ -26,6 +27,7 @@ mod coverage;
 mod customer_key;
 mod download;
 mod error;
+mod footprint;
 mod headers;
 mod list;
 pub mod operations;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
-use super::BlobCall;
 use super::service::{account_info, not_done};
+use super::{BlobCall, footprint as touches};
 use crate::blob::rules::PublicAccess;
 use crate::blob::rules::name::{ROOT, kept_name};
 use crate::blob::service::BlobService;
@@ -19,6 +19,7 @@ use crate::http::auth::Permission::{
 };
 use crate::http::auth::{BLOB_SIGNATURES, Permission, ResourceLevel};
 use crate::http::frame::address::Address;
+use crate::http::frame::footprint;
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
@@ -44,6 +45,9 @@ pub static SERVICE_TABLE: Service = Service {
     signatures: &BLOB_SIGNATURES,
     target,
     object,
+    touches: |operation, request| {
+        footprint::by_level(ServiceKind::Blob, operation, request, touches::of_blob)
+    },
     policy,
     anonymous,
     answered: None,
@@ -120,7 +124,7 @@ fn put_form(request: &Request) -> Result<&'static Operation, Refusal> {
 /// The container and the blob that a request addresses, by the name that the blob is kept under. A
 /// path of one segment that names no container is a blob of the root container; slashes at the ends
 /// belong to the name.
-fn target(address: &Address, level: ResourceLevel) -> Addressed<'_> {
+pub(super) fn target(address: &Address, level: ResourceLevel) -> Addressed<'_> {
     match (level, &address.container) {
         (ResourceLevel::Object, Some(name)) if address.rest.is_empty() => (Some(ROOT), name.into()),
         (_, container) => {
@@ -241,6 +245,7 @@ operations! {
         => account_info;
     SERVICE_SUBMIT_BATCH change "ServiceSubmitBatch" Service &[Delete, Write, Read, List]
         => submit_batch;
+    #[touches (|request| footprint::all_read(ServiceKind::Blob, request))]
     SERVICE_FILTER_BLOBS pool_read "ServiceFilterBlobs" Service &[Find] => find_blobs;
     CONTAINER_CREATE change "ContainerCreate" Container NEW => create_container;
     CONTAINER_GET_PROPERTIES read "ContainerGetProperties" Container LOOK_AT
@@ -252,12 +257,14 @@ operations! {
     CONTAINER_GET_ACCESS_POLICY read "ContainerGetAccessPolicy" Container &[Read] => container_acl;
     CONTAINER_SET_ACCESS_POLICY change "ContainerSetAccessPolicy" Container &[Write]
         => set_container_acl;
+    #[touches (|request| footprint::all_written(ServiceKind::Blob, request))]
     CONTAINER_RESTORE change "ContainerRestore" Container NEW => restore_container;
     CONTAINER_RENAME pool_change "ContainerRename" Container &[Write] => not_done;
     #[service_sas (&[Delete, Write])] #[or_level (ResourceLevel::Object)]
     CONTAINER_SUBMIT_BATCH change "ContainerSubmitBatch" Container &[Delete, Write, Read, List]
         => submit_batch;
     #[service_sas (&[Find])]
+    #[touches (|request| footprint::container_read(ServiceKind::Blob, request))]
     CONTAINER_FILTER_BLOBS pool_read "ContainerFilterBlobs" Container &[Find] => find_blobs;
     CONTAINER_ACQUIRE_LEASE change "ContainerAcquireLease" Container &[Write] => lease_container;
     CONTAINER_RELEASE_LEASE change "ContainerReleaseLease" Container &[Write] => lease_container;
@@ -266,9 +273,11 @@ operations! {
         => lease_container;
     CONTAINER_CHANGE_LEASE change "ContainerChangeLease" Container &[Write] => lease_container;
     #[service_sas (&[List])]
+    #[touches (touches::listed)]
     CONTAINER_LIST_BLOB_FLAT_SEGMENT pool_read "ContainerListBlobFlatSegment" Container &[List]
         => list_blobs;
     #[service_sas (&[List])]
+    #[touches (touches::listed)]
     CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT pool_read "ContainerListBlobHierarchySegment" Container
         &[List]
         => list_blobs;
@@ -289,13 +298,20 @@ operations! {
         => delete_immutability;
     BLOB_SET_LEGAL_HOLD change "BlobSetLegalHold" Object &[Immutability] => set_legal_hold;
     BLOB_SET_METADATA change "BlobSetMetadata" Object &[Write] => set_metadata;
+    #[touches (touches::leased)]
     BLOB_ACQUIRE_LEASE change "BlobAcquireLease" Object &[Write] => lease_blob;
+    #[touches (touches::leased)]
     BLOB_RELEASE_LEASE change "BlobReleaseLease" Object &[Write] => lease_blob;
+    #[touches (touches::leased)]
     BLOB_RENEW_LEASE change "BlobRenewLease" Object &[Write] => lease_blob;
+    #[touches (touches::leased)]
     BLOB_CHANGE_LEASE change "BlobChangeLease" Object &[Write] => lease_blob;
+    #[touches (touches::leased)]
     BLOB_BREAK_LEASE change "BlobBreakLease" Object &[Write, Delete] => lease_blob;
     BLOB_CREATE_SNAPSHOT change "BlobCreateSnapshot" Object NEW => snapshot_blob;
+    #[touches (touches::copied)]
     BLOB_START_COPY_FROM_URL change "BlobStartCopyFromURL" Object NEW => copy_blob;
+    #[touches (touches::copied)]
     BLOB_COPY_FROM_URL change "BlobCopyFromURL" Object NEW => copy_from_url;
     BLOB_ABORT_COPY_FROM_URL change "BlobAbortCopyFromURL" Object &[Write] => abort_copy;
     BLOB_SET_TIER change "BlobSetTier" Object &[Write] => set_tier;
@@ -306,6 +322,7 @@ operations! {
     PAGE_BLOB_CREATE change "PageBlobCreate" Object NEW => put_blob;
     PAGE_BLOB_UPLOAD_PAGES change "PageBlobUploadPages" Object &[Write] => put_page;
     PAGE_BLOB_CLEAR_PAGES change "PageBlobClearPages" Object &[Write] => put_page;
+    #[touches (touches::copied)]
     PAGE_BLOB_UPLOAD_PAGES_FROM_URL change "PageBlobUploadPagesFromURL" Object &[Write]
         => put_page_from_url;
     PAGE_BLOB_GET_PAGE_RANGES pool_read "PageBlobGetPageRanges" Object &[Read] => page_list;
@@ -317,19 +334,26 @@ operations! {
     PAGE_BLOB_COPY_INCREMENTAL pool_change "PageBlobCopyIncremental" Object &[Write] => not_done;
     APPEND_BLOB_CREATE change "AppendBlobCreate" Object NEW => put_blob;
     APPEND_BLOB_APPEND_BLOCK change "AppendBlobAppendBlock" Object &[Add, Write] => append_block;
+    #[touches (touches::copied)]
     APPEND_BLOB_APPEND_BLOCK_FROM_URL change "AppendBlobAppendBlockFromUrl" Object &[Add, Write]
         => append_from_url;
     APPEND_BLOB_SEAL change "AppendBlobSeal" Object &[Write] => seal_blob;
     BLOCK_BLOB_UPLOAD change "BlockBlobUpload" Object NEW => put_blob;
+    #[touches (touches::copied)]
     BLOCK_BLOB_PUT_BLOB_FROM_URL change "BlockBlobPutBlobFromUrl" Object NEW => put_blob_from_url;
+    #[touches (touches::block_staged)]
     BLOCK_BLOB_STAGE_BLOCK change "BlockBlobStageBlock" Object NEW => put_block;
+    #[touches (touches::block_copied)]
     BLOCK_BLOB_STAGE_BLOCK_FROM_URL change "BlockBlobStageBlockFromURL" Object NEW
         => put_block_from_url;
     BLOCK_BLOB_COMMIT_BLOCK_LIST change "BlockBlobCommitBlockList" Object NEW => put_block_list;
+    #[touches (touches::blocks_listed)]
     BLOCK_BLOB_GET_BLOCK_LIST pool_read "BlockBlobGetBlockList" Object &[Read] => block_list;
     // These two are answered as XML: see the flat and the hierarchical list.
+    #[touches (touches::listed)]
     CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW pool_read "ContainerListBlobFlatSegmentArrow" Container
         &[List] => list_blobs;
+    #[touches (touches::listed)]
     CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW pool_read "ContainerListBlobHierarchySegmentArrow"
         Container &[List] => list_blobs;
 }

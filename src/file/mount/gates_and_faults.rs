@@ -15,7 +15,9 @@ use super::park::Waited;
 use super::state::State;
 use crate::bench::Controls;
 use crate::bench::controls::{EndedAtGate, FaultAction, Point, Stopped, Visitor};
+use crate::bench::explore::{Entry, Step};
 use crate::file::rules::SharePath;
+use crate::file::rules::footprint::FileResources;
 use crate::journal::Event;
 use crate::journal::programs::process_and_program;
 use crate::rules::asked::Asked;
@@ -84,7 +86,12 @@ pub fn arrive(
         return go_on(state, Ok(()));
     };
     let place = place(state, path);
-    match stop(of, Point::Received, call, &place, caller) {
+    let stopped = match turn(of, call, &place, caller) {
+        Entry::Passes => stop(of, Point::Received, call, &place, caller),
+        Entry::Waits(place, staged) => Some(of.controls.staged(place, staged)),
+        Entry::Ends => return go_on(state, Err(Errno::EIO)),
+    };
+    match stopped {
         None => befall(state, of, call, caller, &place, go_on),
         Some(stopped) => {
             let (again, of) = (Arc::clone(state), of.clone());
@@ -158,7 +165,7 @@ fn wait(
     mut stopped: Stopped,
     then: impl FnOnce(Result<(), Errno>) + Send + 'static,
 ) {
-    let limit = stopped.limit;
+    let limit = stopped.limit();
     let ended = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&ended);
     let is_over = move || {
@@ -186,6 +193,25 @@ fn stop(
         return None;
     }
     of.controls.stop(point, &seen(of, call, place), || visitor(of, call, place, caller))
+}
+
+/// A call of an exploration's client waits for its turn. An open changes what others may do.
+fn turn(of: &MountControls, call: MountCall, place: &str, caller: Requester) -> Entry {
+    if !call.can_stop() {
+        return Entry::Passes;
+    }
+    let step = || {
+        let (share, path) = place.split_once('/').unwrap_or((place, ""));
+        Step {
+            operation: call.name().to_owned(),
+            object: format!("{}:{place}", ServiceKind::File),
+            fingerprint: 0,
+            footprint: FileResources::new(&of.account, share, path).written(),
+            can_drop: false,
+        }
+    };
+    let (who, visitor) = (Who::default(), || visitor(of, call, place, caller));
+    of.controls.enter_stage(&who, Some(caller.pid), visitor, step)
 }
 
 fn visitor(of: &MountControls, call: MountCall, place: &str, caller: Requester) -> Visitor {

@@ -21,6 +21,7 @@
 //!   source       the file that a request names as its source
 //!   handles      listing handles, and closing them by force
 //!   headers      property headers, read and written; rest_path: the path of a request
+//!   footprint    what a request reads and writes, for explorations
 //!   error        status and code of each refusal
 //!   coverage     what no code knows of the table of operations
 //! ```
@@ -36,6 +37,7 @@ pub mod download;
 pub mod error;
 #[allow(clippy::module_inception, reason = "the File service has files")]
 mod file;
+mod footprint;
 mod from_url;
 mod handles;
 pub mod headers;

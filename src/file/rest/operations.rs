@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use hyper::{Method, StatusCode};
 
-use super::FileCall;
+use super::{FileCall, footprint as touches};
 use crate::file::service::FileService;
 use crate::file::service::shares::ShareRef;
 use crate::http::auth::Permission::{Create, Delete, List, Read, Write};
 use crate::http::auth::{FILE_SIGNATURES, ResourceLevel};
 use crate::http::frame::call::Call;
+use crate::http::frame::footprint;
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::{Code, Denied, Refusal};
 use crate::http::frame::routing::{
@@ -36,6 +37,9 @@ pub static SERVICE_TABLE: Service = Service {
     signatures: &FILE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
     object: |request| SERVICE_TABLE.named_path(&request.address),
+    touches: |operation, request| {
+        footprint::by_level(ServiceKind::File, operation, request, touches::of_file)
+    },
     policy,
     anonymous: |_, _, _| false,
     answered: Some(answered),
@@ -157,11 +161,13 @@ static SHARE_SET_ACCESS_POLICY: Operation =
 static SHARE_GET_STATISTICS: Operation =
     Operation::pool_read("ShareGetStatistics", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_statistics()
-    });
+    })
+    .touches(|request| footprint::container_read(ServiceKind::File, request));
 static SHARE_RESTORE: Operation =
     Operation::pool_change("ShareRestore", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).restore_share()
-    });
+    })
+    .touches(|request| footprint::all_written(ServiceKind::File, request));
 static DIRECTORY_CREATE: Operation =
     Operation::pool_change("DirectoryCreate", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_directory()
@@ -169,7 +175,8 @@ static DIRECTORY_CREATE: Operation =
 static DIRECTORY_GET_PROPERTIES: Operation =
     Operation::pool_read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
         FileCall(call).directory_properties()
-    });
+    })
+    .touches(touches::directory_read);
 static DIRECTORY_DELETE: Operation =
     Operation::pool_change("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
         FileCall(call).delete_directory()
@@ -187,7 +194,8 @@ static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation = Operation::pool
     ResourceLevel::Object,
     &[List],
     |call| FileCall(call).list_directory(),
-);
+)
+.touches(touches::listed);
 static DIRECTORY_LIST_HANDLES: Operation =
     Operation::pool_read("DirectoryListHandles", ResourceLevel::Object, &[List, Read], |call| {
         FileCall(call).list_handles()
@@ -199,7 +207,8 @@ static DIRECTORY_FORCE_CLOSE_HANDLES: Operation =
 static DIRECTORY_RENAME: Operation =
     Operation::pool_change("DirectoryRename", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).rename(true)
-    });
+    })
+    .touches(touches::renamed);
 static FILE_CREATE: Operation =
     Operation::pool_change("FileCreate", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_file()
@@ -229,19 +238,23 @@ static FILE_SET_METADATA: Operation =
 static FILE_ACQUIRE_LEASE: Operation =
     Operation::pool_change("FileAcquireLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).acquire_file_lease()
-    });
+    })
+    .touches(touches::leased);
 static FILE_RELEASE_LEASE: Operation =
     Operation::pool_change("FileReleaseLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).release_file_lease()
-    });
+    })
+    .touches(touches::leased);
 static FILE_CHANGE_LEASE: Operation =
     Operation::pool_change("FileChangeLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).change_file_lease()
-    });
+    })
+    .touches(touches::leased);
 static FILE_BREAK_LEASE: Operation =
     Operation::pool_change("FileBreakLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).break_file_lease()
-    });
+    })
+    .touches(touches::leased);
 static FILE_UPLOAD_RANGE: Operation =
     Operation::pool_change("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range()
@@ -249,7 +262,8 @@ static FILE_UPLOAD_RANGE: Operation =
 static FILE_UPLOAD_RANGE_FROM_URL: Operation =
     Operation::pool_change("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range_from_url()
-    });
+    })
+    .touches(touches::copied);
 static FILE_GET_RANGE_LIST: Operation =
     Operation::pool_read("FileGetRangeList", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).range_list()
@@ -257,7 +271,8 @@ static FILE_GET_RANGE_LIST: Operation =
 static FILE_START_COPY: Operation =
     Operation::pool_change("FileStartCopy", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).start_copy()
-    });
+    })
+    .touches(touches::copied);
 static FILE_ABORT_COPY: Operation =
     Operation::pool_change("FileAbortCopy", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).abort_copy()
@@ -273,7 +288,8 @@ static FILE_FORCE_CLOSE_HANDLES: Operation =
 static FILE_RENAME: Operation =
     Operation::pool_change("FileRename", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).rename(false)
-    });
+    })
+    .touches(touches::renamed);
 static FILE_CREATE_SYMBOLIC_LINK: Operation = Operation::pool_change(
     "FileCreateSymbolicLink",
     ResourceLevel::Object,
@@ -287,7 +303,8 @@ static FILE_GET_SYMBOLIC_LINK: Operation =
 static FILE_CREATE_HARD_LINK: Operation =
     Operation::pool_change("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_hard_link()
-    });
+    })
+    .touches(touches::linked);
 
 static OPERATIONS: [&Operation; 53] = [
     &SERVICE_PREFLIGHT,

@@ -10,6 +10,7 @@
 //!   ranges            byte-range locks; file_ranges: seen from the opens
 //!   operation         what each REST operation demands; momentary: the check
 //!   denial            the refusals; rule: which are conflicts; ntstatus: their SMB names
+//!   footprint         what an operation reads and writes, for explorations
 //!   name, path        names, and paths within a share
 //!   attributes        the attributes of a file
 //! ```
@@ -20,6 +21,7 @@ pub mod create;
 pub mod denial;
 pub mod file;
 pub mod file_ranges;
+pub mod footprint;
 pub mod links;
 pub mod momentary;
 pub mod name;

@@ -18,10 +18,12 @@ use tokio::time::{Sleep, sleep, timeout};
 use super::refusal::Refusal;
 use super::service::{Operation, Service};
 use super::site::Site;
-use super::{documented, facts};
-use crate::bench::controls::{EndedAtGate, FaultAction, Point, Visitor};
+use super::{documented, facts, footprint};
+use crate::bench::controls::{EndedAtGate, FaultAction, Passed, Point, Visitor};
+use crate::bench::explore::{Entry, Staged, Step};
 use crate::http::request::Request;
 use crate::journal::Event;
+use crate::journal::json::object_of;
 use crate::journal::row::AnswerEnd;
 use crate::rules::Caller;
 use crate::rules::pattern::PatternSubject;
@@ -45,6 +47,8 @@ pub struct Dropped;
 pub struct RequestControls {
     dropped: bool,
     answer: Option<FaultAction>,
+    /// The request is one of an exploration's client.
+    staged: Option<Staged>,
 }
 
 /// A request as gates and faults see it, once it is carried out.
@@ -89,9 +93,26 @@ impl RequestControls {
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, &visit, &header);
         let controls = site.accounts.controls();
-        match controls.gates.pass(Point::Received, &seen, || visit.visitor.clone()).await {
-            Ok(true) => request.now = site.now(),
-            Ok(false) => {}
+        let mut passed =
+            controls.gates.pass(Point::Received, &seen, || visit.visitor.clone()).await;
+        let step = || step_of(site, operation, request, &visit.visitor);
+        match controls.enter_stage(&caller.who, None, || visit.visitor.clone(), step) {
+            Entry::Passes => {}
+            Entry::Ends => passed = Err(EndedAtGate),
+            Entry::Waits(place, staged) => {
+                self.staged = Some(staged);
+                passed = controls.gates.wait(place).await;
+            }
+        }
+        match passed {
+            Ok(Passed::AtOnce) => {}
+            Ok(passed) => {
+                request.now = site.now();
+                if passed == Passed::AnswerDropped {
+                    self.answer = Some(FaultAction::DropAfter);
+                    return Ok(visit);
+                }
+            }
             Err(EndedAtGate) => return Err(self.close()),
         }
         let Some(fault) = controls.faults.meet(&seen) else { return Ok(visit) };
@@ -134,7 +155,7 @@ impl RequestControls {
         let seen = seen(site, operation, visit, &header);
         let gates = &site.accounts.controls().gates;
         let passed = gates.pass(Point::Committed, &seen, || visit.visitor.clone()).await;
-        self.dropped = passed == Err(EndedAtGate);
+        self.dropped = matches!(passed, Err(EndedAtGate) | Ok(Passed::AnswerDropped));
     }
 
     /// What becomes of the answer.
@@ -148,7 +169,10 @@ impl RequestControls {
     }
 
     /// The answer as the client gets it.
-    pub fn shape(self, answer: HttpAnswer) -> Result<HttpAnswer, Dropped> {
+    pub fn shape(mut self, answer: HttpAnswer) -> Result<HttpAnswer, Dropped> {
+        if let Some(staged) = &mut self.staged {
+            staged.status = Some(answer.status().as_u16());
+        }
         if self.dropped || self.answer == Some(FaultAction::DropAfter) {
             log::info!("a fault, a reset or a restore closed the connection of a request");
             return Err(Dropped);
@@ -164,6 +188,17 @@ impl RequestControls {
             }
             _ => answer,
         })
+    }
+}
+
+/// A request as an exploration sees it.
+fn step_of(site: &Site, operation: &Operation, request: &Request, visitor: &Visitor) -> Step {
+    Step {
+        operation: visitor.operation.clone(),
+        object: object_of(visitor.service, &visitor.path).unwrap_or_default(),
+        fingerprint: footprint::fingerprint(request),
+        footprint: footprint::of(site.service, operation, request),
+        can_drop: true,
     }
 }
 

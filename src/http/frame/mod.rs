@@ -15,6 +15,7 @@
 //!   version             versions of the service
 //!   source              URLs that requests name as sources of copies; all listeners of the server
 //!   gates_and_faults    gates and faults, applied to a request
+//!   footprint           what a request reads and writes, for explorations
 //!   request_event       what the journal is told of a request
 //!   facts               what the heads of request and answer say for the journal
 //!   refusal             how an error is sent
@@ -28,6 +29,7 @@ pub(crate) mod call;
 pub(crate) mod coverage;
 pub(crate) mod documented;
 pub(crate) mod facts;
+pub(crate) mod footprint;
 pub(crate) mod gates_and_faults;
 pub(crate) mod handle;
 pub(crate) mod host;

@@ -13,11 +13,13 @@ use hyper::{Method, Uri};
 
 use super::address::Address;
 use super::call::Call;
+use super::footprint::Touches;
 use super::host::HostedAccount;
 use super::refusal::Refusal;
 use crate::http::auth::{Needs, Permission, ResourceLevel, Signatures};
 use crate::http::reply::Reply;
 use crate::http::request::{Query, Request};
+use crate::rules::footprint::Footprint;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 
@@ -50,6 +52,8 @@ pub struct Service {
     pub target: fn(&Address, ResourceLevel) -> Addressed<'_>,
     /// The resource that a request addresses, as the command line names it, without the service.
     pub object: fn(&Request) -> String,
+    /// What an operation reads and writes whose row does not say it.
+    pub touches: fn(&Operation, &Request) -> Footprint,
     /// A stored access policy of a container.
     pub policy: fn(&dyn HostedAccount, container: &str, id: &str) -> Option<StoredPolicy>,
     /// Whether a request without credentials is served all the same.
@@ -102,6 +106,8 @@ pub struct Operation {
     pub changes: bool,
     /// Whether a SAS may override content headers of the answer.
     pub overridable: bool,
+    /// What it reads and writes, where that is not what the service says of its like.
+    pub touches: Option<Touches>,
     /// The function that carries it out.
     pub run: OperationHandler,
 }
@@ -138,6 +144,7 @@ impl Operation {
             }),
             changes,
             overridable: false,
+            touches: None,
             run,
         }
     }
@@ -216,6 +223,12 @@ impl Operation {
             None => None,
         };
         Self { needs, ..self }
+    }
+
+    /// This operation, with what it reads and writes.
+    #[must_use]
+    pub const fn touches(self, touches: Touches) -> Self {
+        Self { touches: Some(touches), ..self }
     }
 
     /// This operation, with content headers that a SAS may override.

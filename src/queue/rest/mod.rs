@@ -5,12 +5,14 @@
 //!   service      list queues
 //!   queue        create, delete, metadata; policies: stored access policies
 //!   messages     put, get, peek, clear; message: update, delete
+//!   footprint    what an operation reads and writes, for explorations
 //!   error        from cause to status and code
 //! ```
 //!
 //! Each operation reads its parameters, calls the engine once, and spells the answer.
 
 mod error;
+mod footprint;
 mod message;
 pub(crate) mod messages;
 pub mod operations;

@@ -3,9 +3,10 @@
 
 use hyper::Method;
 
-use super::{message, messages, policies, queue, segments, service as of_service};
+use super::{footprint, message, messages, policies, queue, segments, service as of_service};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
 use crate::http::auth::{QUEUE_SIGNATURES, ResourceLevel};
+use crate::http::frame::footprint::by_level;
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
@@ -31,6 +32,9 @@ pub static SERVICE_TABLE: Service = Service {
     signatures: &QUEUE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
     object,
+    touches: |operation, request| {
+        by_level(ServiceKind::Queue, operation, request, footprint::of_messages)
+    },
     policy,
     anonymous: |_, _, _| false,
     answered: None,
@@ -105,7 +109,8 @@ static QUEUE_GET_PROPERTIES: Operation =
     Operation::read("QueueGetProperties", ResourceLevel::Container, &[Read], |call| {
         queue::properties(call)
     })
-    .service_sas(&[Read]);
+    .service_sas(&[Read])
+    .touches(footprint::queue_read);
 static QUEUE_SET_METADATA: Operation =
     Operation::change("QueueSetMetadata", ResourceLevel::Container, &[Write], |call, body| {
         Box::pin(queue::set_metadata(call, body))
@@ -138,17 +143,20 @@ static MESSAGES_CLEAR: Operation =
         Box::pin(messages::clear(call, body))
     })
     .or_level(ResourceLevel::Object)
-    .service_sas(&[]);
+    .service_sas(&[])
+    .touches(footprint::queue_cleared);
 static MESSAGE_ID_UPDATE: Operation =
     Operation::change("MessageIdUpdate", ResourceLevel::Object, &[Update], |call, body| {
         Box::pin(message::update(call, body))
     })
-    .or_level(ResourceLevel::Container);
+    .or_level(ResourceLevel::Container)
+    .touches(footprint::of_message);
 static MESSAGE_ID_DELETE: Operation =
     Operation::change("MessageIdDelete", ResourceLevel::Object, &[Process], |call, body| {
         Box::pin(message::delete(call, body))
     })
-    .or_level(ResourceLevel::Container);
+    .or_level(ResourceLevel::Container)
+    .touches(footprint::of_message);
 
 static OPERATIONS: [&Operation; 18] = [
     &SERVICE_PREFLIGHT,

@@ -7,6 +7,7 @@
 //!   tables       create, list, get, delete; policies: their access policies
 //!   entities     insert, get, update, merge, delete; query: pages of them
 //!   batch        entity group transactions
+//!   footprint    what an operation reads and writes, for explorations
 //!   json         entities as JSON at three levels of metadata
 //!   locator      tables and entities in URLs; token: where a page ends
 //! ```
@@ -16,6 +17,7 @@
 mod batch;
 mod entities;
 mod error;
+mod footprint;
 mod headers;
 pub mod json;
 mod locator;

@@ -8,7 +8,7 @@ use hyper::{Method, StatusCode};
 
 use super::error::refusal_of_form;
 use super::locator::Locator;
-use super::{TableCall, headers, locator};
+use super::{TableCall, footprint, headers, locator};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::http::auth::{ResourceLevel, TABLE_SIGNATURES};
 use crate::http::frame::host::{HostedAccount, service};
@@ -34,6 +34,7 @@ pub static SERVICE_TABLE: Service = Service {
     signatures: &TABLE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
     object,
+    touches: footprint::of_request,
     policy,
     anonymous: |_, _, _| false,
     answered: None,

@@ -1,8 +1,4 @@
-//! Requests about explorations: a test is run under every order of its clients' requests that
-//! matters.
-//!
-//! Decides how calls and answers are written as JSON, and that the keys of an exploration's clients
-//! end with it. What is run in which order is decided in [`crate::bench::explore`].
+//! The calls about explorations and their answers, as JSON.
 
 use std::collections::BTreeMap;
 
