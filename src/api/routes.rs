@@ -241,7 +241,8 @@ calls! {
         "Begins the next run of an exploration", replace(Session::begin_run);
     GET "/api/v1/explorations/{id}/runs/{run}" run: GetRun => RunState, 200 []
         "How a run goes; with `wait_ms` once it no longer goes on", task(Api::watch_run);
-    POST "/api/v1/explorations/{id}/runs/{run}/clients/{name}" tellClient: TellClient => ClientTold, 200 [408]
+    POST "/api/v1/explorations/{id}/runs/{run}/clients/{name}" tellClient:
+        TellClient => ClientTold, 200 [408]
         "Says that a client begins or has ended", task(Api::tell_client);
     POST "/api/v1/explorations/{id}/runs/{run}/steps" takeStep: TakeStep => StepTaken, 200 [408]
         "A step that the server does not see by itself: answered when it is chosen",
