@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bench::report::Finding;
+
 /// Begins an exploration. A server has one at a time; its clock stands meanwhile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = serde_json::json!({ "clients": ["A", "B"] }))]
+#[schemars(example = serde_json::json!({ "clients": ["one", "two"] }))]
 pub struct CreateExploration {
     /// The names of the clients, 1 to 8: each gets a key of its own
     pub clients: Vec<String>,
@@ -89,7 +91,7 @@ pub struct ClientTold {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = serde_json::json!({
-    "client": "A", "name": "rename", "objects": ["file:docs/a"], "writes": true,
+    "client": "one", "name": "rename", "objects": ["file:docs/a"], "writes": true,
 }))]
 pub struct TakeStep {
     pub id: u64,
@@ -239,5 +241,5 @@ pub struct ExplorationFailure {
     /// The order has failed again when it was repeated.
     pub confirmed: bool,
     /// The findings of the report on that run.
-    pub report: Vec<serde_json::Value>,
+    pub report: Vec<Finding>,
 }

@@ -26,8 +26,8 @@ use crate::bench::explore::{
     BadToken, Choice, Done, Failure, Footprint, LiveClient, Patience, PlanOptions, Resource,
     RunStage, Shown, StageError, Stance, Step, Token, Watched,
 };
-use crate::bench::report::Level;
-use crate::file::rules::footprint::FileResources;
+use crate::bench::report::{Finding, Level};
+use crate::file::rules::footprint::file;
 use crate::http::auth::{NamedClients, is_client_name};
 use crate::rules::service::ServiceKind;
 
@@ -210,7 +210,7 @@ impl Session {
             let findings = report.map(|report| report.findings).unwrap_or_default();
             controls.stage.of(id, |shown| {
                 // Of the last run that failed: the one that the order is of.
-                shown.report = findings.iter().map(|finding| json!(finding)).collect();
+                shown.report = findings;
                 Ok(())
             })?;
         }
@@ -265,7 +265,7 @@ fn exploration(shown: &Shown) -> Exploration {
     }
 }
 
-fn failure_of(failure: &Failure, report: &[serde_json::Value]) -> ExplorationFailure {
+fn failure_of(failure: &Failure, report: &[Finding]) -> ExplorationFailure {
     ExplorationFailure {
         token: failure.token.to_string(),
         order: failure.order.iter().map(explored).collect(),
@@ -338,10 +338,7 @@ fn resources(account: &str, text: &str) -> Result<Vec<Resource>, ApiFailure> {
     })?;
     Ok(match object {
         ObjectAddress::Service(kind) => vec![root(kind)],
-        ObjectAddress::File { share, path } => {
-            let named = FileResources::new(account, &share, &path);
-            [named.file].into_iter().chain(named.entries).collect()
-        }
+        ObjectAddress::File { share, path } => vec![file(account, &share, &path)],
         ObjectAddress::Container(name) => vec![below(ServiceKind::Blob, name)],
         ObjectAddress::Blob { container, name } => {
             vec![below(ServiceKind::Blob, container).below("blob").below(name)]

@@ -18,6 +18,7 @@ use super::quiet::{Watched, look};
 use super::token::Choice;
 use crate::bench::Controls;
 use crate::bench::controls::{Place, Visitor};
+use crate::bench::report::Finding;
 use crate::clock::ClockChange;
 use crate::rules::footprint::Time;
 use crate::rules::who::{ClientBy, Who};
@@ -77,8 +78,8 @@ impl Drop for Staged {
 /// An exploration, under way or the last one.
 pub struct Shown {
     pub live: Live,
-    /// The findings on the run that failed, as JSON.
-    pub report: Vec<serde_json::Value>,
+    /// The findings on the run that failed.
+    pub report: Vec<Finding>,
     pub ended: bool,
     restores: Option<String>,
     idle: Duration,

@@ -17,7 +17,7 @@ use crate::bench::Controls;
 use crate::bench::controls::{EndedAtGate, FaultAction, Point, Stopped, Visitor};
 use crate::bench::explore::{Entry, Step};
 use crate::file::rules::SharePath;
-use crate::file::rules::footprint::FileResources;
+use crate::file::rules::footprint;
 use crate::journal::Event;
 use crate::journal::programs::process_and_program;
 use crate::rules::asked::Asked;
@@ -206,7 +206,7 @@ fn turn(of: &MountControls, call: MountCall, place: &str, caller: Requester) -> 
             operation: call.name().to_owned(),
             object: format!("{}:{place}", ServiceKind::File),
             fingerprint: 0,
-            footprint: FileResources::new(&of.account, share, path).written(),
+            footprint: footprint::written(footprint::file(&of.account, share, path)),
             can_drop: false,
         }
     };

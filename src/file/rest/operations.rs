@@ -175,8 +175,7 @@ static DIRECTORY_CREATE: Operation =
 static DIRECTORY_GET_PROPERTIES: Operation =
     Operation::pool_read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
         FileCall(call).directory_properties()
-    })
-    .touches(touches::directory_read);
+    });
 static DIRECTORY_DELETE: Operation =
     Operation::pool_change("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
         FileCall(call).delete_directory()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{Api, body, put_blob, put_file, serve};
 use super::schema::faults;
-use crate::common::http::{Got, ask};
+use crate::common::http::{Got, Kept, ask};
 use crate::control::fixture::Folder;
 
 fn document(api: &Api) -> Value {
@@ -62,6 +62,19 @@ impl Prepared<'_> {
         body(&self.api.post("faults", &fault).is(201))["fault"].as_u64().unwrap()
     }
 
+    fn end_exploration(&self) {
+        let shown = body(&self.api.get("explorations").is(200));
+        if let Some(last) = shown["explorations"][0]["exploration"].as_u64() {
+            self.api.delete(&format!("explorations/{last}")).is(200);
+        }
+    }
+
+    fn exploration(&self) -> u64 {
+        self.end_exploration();
+        let begun = self.api.post("explorations", &json!({ "clients": ["one"] })).is(201);
+        body(&begun)["exploration"].as_u64().unwrap()
+    }
+
     /// Does the call, after what it needs, with this body. The answer has the status of the
     /// document.
     fn call(&self, id: &str, method: &str, path: &str, body: &Value) -> Got {
@@ -80,7 +93,7 @@ impl Prepared<'_> {
             "why" => format!("{path}?object=file:docs/a.txt"),
             "gate" | "removeGate" => at(self.gate()),
             "removeFault" => at(self.fault()),
-            "waitAtGate" | "releaseGate" | "releaseRequest" => {
+            "waitAtGate" | "releaseGate" | "releaseRequest" | "dropRequest" => {
                 return self.call_at_gate(id, method, path, body);
             }
             "gates" => {
@@ -115,6 +128,23 @@ impl Prepared<'_> {
                         .as_u64();
                 at(id.unwrap())
             }
+            "explore" => {
+                self.end_exploration();
+                path.to_owned()
+            }
+            "exploration" | "endExploration" | "beginRun" | "run" | "endRun" | "tellClient"
+            | "takeStep" => {
+                let number = self.exploration();
+                let path = at(number).replace("{run}", "1").replace("{name}", "one");
+                if id != "beginRun" {
+                    self.api.post(&format!("explorations/{number}/runs"), &json!({})).is(201);
+                }
+                if id == "takeStep" {
+                    let client = format!("explorations/{number}/runs/1/clients/one");
+                    self.api.post(&client, &json!({ "state": "started" })).is(200);
+                }
+                path
+            }
             "removeClient" => {
                 // Another call has added it, or not.
                 self.api.post("clients", &json!({ "name": "A" }));
@@ -138,11 +168,16 @@ impl Prepared<'_> {
     fn call_at_gate(&self, id: &str, method: &str, path: &str, content: &Value) -> Got {
         let gate = self.gate();
         thread::scope(|scope| {
-            scope.spawn(|| put_blob(self.folder, "gated", &[], b"1").is(201));
+            scope.spawn(|| {
+                let mut connection = Kept::connect(self.folder.service("blob")).unwrap();
+                let headers = [("x-ms-blob-type", "BlockBlob")];
+                // It has no answer if it is dropped.
+                drop(connection.ask("PUT", "/box/gated", &headers, b"1"));
+            });
             self.api.get(&format!("gates/{gate}/wait")).is(200);
             let row = body(&self.api.get(&format!("gates/{gate}")).is(200));
             let number = match id {
-                "releaseRequest" => row["waiting"][0]["request"].as_u64().unwrap(),
+                "releaseRequest" | "dropRequest" => row["waiting"][0]["request"].as_u64().unwrap(),
                 _ => gate,
             };
             let got = self.api.send(method, &path.replace("{id}", &number.to_string()), content);

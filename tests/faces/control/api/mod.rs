@@ -4,6 +4,7 @@ mod bench;
 mod clients;
 mod document;
 mod events;
+mod explorations;
 mod fixture;
 mod held;
 mod holds;
