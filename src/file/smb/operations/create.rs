@@ -91,6 +91,7 @@ fn asked(request: &CreateRequest<'_>) -> Result<OpenRequest, Status> {
         _ => return Err(Status::INVALID_PARAMETER),
     };
     let has = |option| request.options & option != 0;
+    let archive = if has(OPTION_DIRECTORY) { 0 } else { Attributes::ARCHIVE.bits() };
     Ok(OpenRequest {
         rights: Rights::from_bits(request.access),
         share: ShareMode::from_bits(share.ok_or(Status::INVALID_PARAMETER)?),
@@ -100,7 +101,8 @@ fn asked(request: &CreateRequest<'_>) -> Result<OpenRequest, Status> {
             directory: has(OPTION_DIRECTORY),
             non_directory: has(OPTION_NON_DIRECTORY),
         },
-        attributes: Attributes::from_bits(request.attributes & SETTABLE),
+        // MS-FSA 2.1.5.1.1: a file that is made or emptied has something to archive.
+        attributes: Attributes::from_bits(request.attributes & SETTABLE | archive),
     })
 }
 

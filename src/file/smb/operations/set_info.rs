@@ -11,19 +11,24 @@ use crate::file::smb::names;
 use crate::file::smb::status::Status;
 use crate::file::smb::times::moment;
 use crate::file::smb::wire::Writer;
-use crate::file::smb::wire::info::KIND_FILE;
+use crate::file::smb::wire::info::{KIND_FILE, KIND_SECURITY};
 use crate::file::smb::wire::set_info::{SetFile, SetInfo};
 
 /// Modes that a client may set (MS-FSCC 2.4.26).
 const SETTABLE_MODES: u32 = 0x3E;
 /// `FILE_ATTRIBUTE_DIRECTORY`, which no client may set on a file.
 const DIRECTORY: u32 = 0x10;
+/// `FILE_ATTRIBUTE_TEMPORARY`, which no directory has.
+const TEMPORARY: u32 = 0x100;
 
 pub fn set(call: &Call) -> Result<Answer, Status> {
     let request = SetInfo::parse(&call.message)?;
     let file = call.file()?;
-    if request.kind != KIND_FILE {
-        return Err(Status::NOT_SUPPORTED);
+    match request.kind {
+        KIND_FILE => {}
+        // Access lists are accepted and not kept: whoever has a key may do everything.
+        KIND_SECURITY => return Ok(Answer::of(Writer::answer(2).done())),
+        _ => return Err(Status::NOT_SUPPORTED),
     }
     let wanted = SetFile::parse(request.class, request.data);
     let wanted = wanted.map_err(|_| Status::INFO_LENGTH_MISMATCH)?;
@@ -31,7 +36,8 @@ pub fn set(call: &Call) -> Result<Answer, Status> {
     match wanted.ok_or(Status::INVALID_INFO_CLASS)? {
         SetFile::Basic { times, attributes } => {
             let [created, accessed, written, changed] = times.map(moment);
-            if attributes & DIRECTORY != 0 && !file.directory {
+            let alien = if file.directory { TEMPORARY } else { DIRECTORY };
+            if attributes & alien != 0 {
                 return Err(Status::INVALID_PARAMETER);
             }
             let attributes =
