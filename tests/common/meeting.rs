@@ -111,7 +111,7 @@ impl Meeting {
 
     /// A client that opens as `latchfs hold` does, many times.
     pub fn holds(&self) -> Holds {
-        Holds { client: self.control(), held: Vec::new() }
+        Holds::of(self.control())
     }
 
     /// All that List Handles says of a file or directory, and of what is below it.
@@ -346,6 +346,10 @@ pub struct Holds {
 }
 
 impl Holds {
+    pub fn of(client: ApiClient) -> Self {
+        Self { client, held: Vec::new() }
+    }
+
     pub fn open(&mut self, name: &str, access: &str, share: &str) -> Result<u64, i32> {
         self.ask(name, access, share, false)
     }

@@ -18,5 +18,7 @@ mod mount_model;
 mod queue;
 mod rest;
 mod service;
+#[cfg(feature = "smb")]
+mod smb;
 mod states;
 mod table;
