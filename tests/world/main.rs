@@ -12,3 +12,5 @@ mod packages;
 mod page;
 mod programs;
 mod scripts;
+#[cfg(feature = "smb")]
+mod smb;
