@@ -303,7 +303,7 @@ impl Live {
             .collect();
         let all_here = here.len() == moving.len();
         if !all_here && silent < self.settle {
-            return Next::Wait(self.settle - silent);
+            return Next::Wait(self.settle.saturating_sub(silent));
         }
         match run.seen {
             _ if here.is_empty() => self.blocked(all_here),

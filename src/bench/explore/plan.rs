@@ -177,12 +177,11 @@ impl Plan {
 
     fn next_shorter(&mut self) {
         let shrink = self.shrink.as_mut().expect("a failing order is being shrunk");
-        match shrink.next() {
-            Some(order) => self.script = (order, 0),
-            None => {
-                self.phase = Phase::Confirm;
-                self.script = (shrink.best.clone(), 0);
-            }
+        if let Some(order) = shrink.next() {
+            self.script = (order, 0);
+        } else {
+            self.phase = Phase::Confirm;
+            self.script = (shrink.best.clone(), 0);
         }
     }
 

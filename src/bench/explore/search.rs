@@ -127,6 +127,10 @@ impl Search {
 
     fn take(&mut self, offers: &[Offer], taken: &Offer) {
         let node = &mut self.nodes[self.run.events.len()];
+        // Once a lease is known, the clock is offered where it was not before.
+        for offer in offers {
+            node.offered.entry(offer.choice.clone()).or_insert_with(|| offer.label.clone());
+        }
         let looks_at_time = taken.footprint.time == Some(Time::Reads);
         let beside = offers.iter().map(|offer| &offer.choice).filter(|choice| match choice {
             Choice::Advance(_) => looks_at_time,

@@ -36,6 +36,7 @@ impl Choice {
     }
 
     /// The same step with its answer sent.
+    #[must_use]
     pub fn sent(&self) -> Self {
         match self {
             Self::Drop(client, nth) => Self::Do(Arc::clone(client), *nth),

@@ -26,9 +26,10 @@ fn lease(request: &Request) -> Resource {
 
 /// What most operations touch. Answers tell the state of the lease.
 pub(super) fn of_blob(changes: bool, request: &Request) -> Footprint {
-    let found = match changes {
-        true => Footprint::of([], [blob(request)]),
-        false => Footprint::of([content(request), lease(request)], []),
+    let found = if changes {
+        Footprint::of([], [blob(request)])
+    } else {
+        Footprint::of([content(request), lease(request)], [])
     };
     found.timed(Time::ReadsIfLeased)
 }

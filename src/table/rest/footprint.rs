@@ -18,8 +18,5 @@ pub(super) fn of_request(operation: &Operation, request: &Request) -> Footprint 
         _ if operation.changes => return all_written(Table, request),
         _ => return all_read(Table, request),
     };
-    match operation.changes {
-        true => Footprint::of([], [resource]),
-        false => Footprint::of([resource], []),
-    }
+    if operation.changes { Footprint::of([], [resource]) } else { Footprint::of([resource], []) }
 }
