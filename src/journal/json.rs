@@ -18,7 +18,7 @@ use crate::rules::who::{Identity, Who};
 use crate::rules::{Cause, FileId, Owner, RefusalKind, Timestamp};
 
 /// The kinds of events.
-pub const KINDS: [&str; 21] = [
+pub const KINDS: [&str; 22] = [
     "request",
     "gated",
     "released",
@@ -28,6 +28,7 @@ pub const KINDS: [&str; 21] = [
     "state",
     "reset",
     "mark",
+    "exploration",
     "gate-added",
     "gate-removed",
     "fault-added",

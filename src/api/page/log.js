@@ -119,7 +119,7 @@ const WORDS = {
 const LINE_LETTERS = 88;
 
 /** Events that concern the server as a whole: a line across the timeline. */
-const GLOBAL = /^(clock|state|gate-|fault-|reset|mark|page$|server)/;
+const GLOBAL = /^(clock|state|gate-|fault-|reset|mark|exploration|page$|server)/;
 
 function target(row) {
   if (row.object && !row.path) return row.object;

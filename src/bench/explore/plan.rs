@@ -122,6 +122,8 @@ pub struct Plan {
     leased: Vec<Resource>,
     random: u64,
     pub(super) random_runs: u64,
+    /// The budget ended before the search.
+    is_cut: bool,
 }
 
 /// The most orders that are remembered.
@@ -147,6 +149,7 @@ impl Plan {
             leased: Vec::new(),
             random: options.seed,
             random_runs: 0,
+            is_cut: false,
             options,
         }
     }
@@ -157,6 +160,7 @@ impl Plan {
         let searching = self.options.budget - self.options.budget / 4;
         if self.phase == Phase::Explore && self.runs >= searching {
             self.phase = Phase::Random;
+            self.is_cut = true;
         }
         match self.phase {
             Phase::Explore if !self.search.begin() => self.phase = Phase::Done,
@@ -455,7 +459,7 @@ impl Plan {
         because(self.failure.is_some(), "an order failed, and the search ended there");
         because(self.phase != Phase::Done, "runs are left");
         let random = format!("the budget of {} runs ended before the search", self.options.budget);
-        because(self.random_runs > 0, &random);
+        because(self.is_cut, &random);
         because(
             self.search.divergences > 0,
             "the clients did not always do the same in the same order: look for random choices, \

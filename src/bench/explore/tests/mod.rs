@@ -199,10 +199,15 @@ fn a_program_without_a_race_is_explored_to_the_end() {
 
 #[test]
 fn a_budget_that_ends_goes_on_at_random_and_says_so() {
-    let budget = PlanOptions { budget: 4, ..options(3, (0, vec![])) };
-    let plan = explore(budget, &vec![vec![Op::Get(0), Op::Put(0), Op::Get(0)]; 3], |_| false);
-    assert_eq!((plan.runs, plan.random_runs), (4, 1));
-    assert!(plan.incomplete()[0].contains("budget of 4 runs"), "{:?}", plan.incomplete());
+    // Of a small one no run is left for chance.
+    for (budget, random) in [(4, 1), (3, 0)] {
+        let options = PlanOptions { budget, ..options(3, (0, vec![])) };
+        let clients = vec![vec![Op::Get(0), Op::Put(0), Op::Get(0)]; 3];
+        let plan = explore(options, &clients, |_| false);
+        assert_eq!((plan.runs, plan.random_runs), (budget, random));
+        let said = format!("budget of {budget} runs");
+        assert!(plan.incomplete()[0].contains(&said), "{:?}", plan.incomplete());
+    }
 }
 
 #[test]
