@@ -5,13 +5,19 @@ the pytest plugin gives each test an empty one.
 """
 
 from ._binary import binary
+from ._clients import Clients, Stuck
 from ._controls import Clock, Fault, Gate, Hold, States
 from ._errors import ApiError, LatchfsError, Refused, StartError, WaitTimeout
+from ._explore import Explored, ExploreError, Failure
 from ._server import Server
 
 __all__ = [
     "ApiError",
+    "Clients",
     "Clock",
+    "ExploreError",
+    "Explored",
+    "Failure",
     "Fault",
     "Gate",
     "Hold",
@@ -20,6 +26,7 @@ __all__ = [
     "Server",
     "StartError",
     "States",
+    "Stuck",
     "WaitTimeout",
     "binary",
 ]

@@ -6,6 +6,7 @@ import http.client
 import json
 import ssl
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Optional
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -52,6 +53,12 @@ class Api:
         self._client = client
         self._parts = parts
         self._context = context
+
+    def of_client(self, client: str) -> Api:
+        """Returns the same API, asked in the name of this client."""
+        other = copy(self)
+        other._client = client
+        return other
 
     def get(self, path: str, query: Query = None, *, timeout: float = TIMEOUT_SECONDS) -> Any:
         """Asks, and returns the answer."""

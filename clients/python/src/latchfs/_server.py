@@ -5,14 +5,16 @@ from __future__ import annotations
 import ssl
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ._api import Api, given
+from ._clients import Clients, Run
 from ._controls import Clock, Fault, Gate, Hold, Seconds, States, milliseconds
 from ._errors import ApiError, LatchfsError, StartError
+from ._explore import Explored, Search, explore, search_options
 from ._process import Process
 from ._story import line
 
@@ -103,6 +105,7 @@ class Server:
         self.share = share
         """The share that is meant where none is named."""
         self._holds: set[Hold] = set()
+        self._search: Optional[Search] = None
         self.clock = Clock(api)
         """The clock of the server."""
         self.state = States(api)
@@ -203,6 +206,7 @@ class Server:
         delete_on_close: bool = False,
         locks: Iterable[tuple[int, int]] = (),
         limit: Seconds = 600.0,
+        client: Optional[str] = None,
     ) -> Hold:
         """Opens a file as a second client and holds it until the `with` block ends.
 
@@ -215,6 +219,7 @@ class Server:
             delete_on_close: Mark the file for deletion when the hold ends; needs access `d`.
             locks: Byte ranges to lock exclusively, each as (start, length).
             limit: When the hold ends by itself, at most an hour.
+            client: Whose open it is; in a test that is explored, a step of that client.
 
         Raises:
             Refused: Somebody else is in the way; the error names the holder.
@@ -230,7 +235,7 @@ class Server:
             for_ms=milliseconds(limit),
             locks=ranges or None,
         )
-        return Hold(self.api, body, self._holds)
+        return Hold(self.api.of_client(client) if client else self.api, body, self._holds)
 
     def gate(
         self,
@@ -323,6 +328,57 @@ class Server:
     def _let_holds_go(self) -> None:
         for hold in list(self._holds):
             hold.let_go()
+
+    # Finding races.
+
+    def clients(self) -> Clients:
+        """Clients that run at the same time, each with its name and connection string.
+
+        `with server.clients() as c: c.run("A", work, *args)` calls `work(connection_string, *args)`
+        in a thread; coroutine functions share a loop. All start at the end of the `with` block.
+        """
+        return Clients(self._search or Run(self.client))
+
+    def explore(
+        self,
+        test: Callable[[], object],
+        *,
+        budget: Optional[int] = None,
+        drops: Optional[int] = None,
+        advance: Union[Seconds, Sequence[Seconds]] = (),
+        seed: Optional[int] = None,
+        replay: Optional[str] = None,
+    ) -> Explored:
+        """Calls `test` once for each order of its clients' requests that matters, until it raises.
+
+        Each call finds the data that the server has now. `test` sets up what it needs, runs its
+        clients in `with server.clients() as c:`, and checks the outcome; only what the clients ask
+        is put into an order.
+
+        Args:
+            test: The function.
+            budget: The most runs; 200 without it.
+            drops: The most answers that are lost in a run; none without it.
+            advance: Times by which the clock may be advanced, each once in a run.
+            seed: The seed of the random runs at the end of the budget.
+            replay: A token: that order alone is run.
+        """
+
+        def enter(search: Optional[Search]) -> None:
+            self._search = search
+
+        return explore(self.api, test, enter, search_options(budget, drops, advance, seed, replay))
+
+    def step(
+        self, client: str, step: str, *objects: str, writes: bool = True
+    ) -> None:
+        """Waits for its turn, where a client does something that the server does not see by itself.
+
+        Such as a rename on a mount: `server.step("A", "rename", "file:share/a.txt")` comes before it.
+        Without objects it concerns all. Outside an explored test it does nothing.
+        """
+        if self._search is not None:
+            self._search.step(client, step, objects, writes)
 
     # What happened.
 

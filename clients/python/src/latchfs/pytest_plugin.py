@@ -1,12 +1,14 @@
-"""Fixtures for pytest: `latchfs`, an empty server for each test.
+"""Fixtures for pytest: `latchfs`, an empty server for each test; and `@pytest.mark.explore`.
 
 The server is started once in each process (each worker of pytest-xdist has its own) and made empty
 after each test. A failed test tells its story: its last requests in order, with who sent them, and
-what the report says of them.
+what the report says of them; one that was explored, the order in which it failed. What an order is,
+is decided in `_explore`.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import uuid
@@ -16,6 +18,7 @@ from typing import Optional
 import pytest
 
 from ._errors import LatchfsError
+from ._explore import Explored, ExploreError
 from ._report import (
     add_options,
     collect,
@@ -31,7 +34,11 @@ __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedo
 
 URL = "LATCHFS_URL"
 TOKEN = "LATCHFS_TOKEN"
+SCHEDULE = "LATCHFS_SCHEDULE"
 STORY = "latchfs: the last requests of the test"
+
+EXPLORED = "latchfs explored"
+"""The property of a test that says what its search found."""
 
 _USED = pytest.StashKey[tuple[Server, int]]()
 
@@ -52,9 +59,86 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"what that server asks for, if it does (variable {TOKEN})",
     )
     add_options(group)
+    group.addoption(
+        "--latchfs-schedule",
+        default=os.environ.get(SCHEDULE),
+        metavar="TOKEN",
+        help=f"run the one explored test in this order alone (variable {SCHEDULE})",
+    )
     parser.addini("latchfs_args", "further options of `latchfs serve`", default="")
     parser.addini("latchfs_shares", f"the file shares of the server; default: {SHARE}", default="")
     parser.addini("latchfs_mount", "mount the first share", type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declares the mark."""
+    config.addinivalue_line(
+        "markers",
+        "explore(budget=200, drops=0, advance=(), seed=1): run the test in every order of the "
+        "requests of its clients that matters, and say in which one it fails",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuses a token for several tests: it is of one."""
+    explored = [item.nodeid for item in items if item.get_closest_marker("explore")]
+    if config.getoption("--latchfs-schedule") and len(explored) > 1:
+        raise pytest.UsageError(
+            "--latchfs-schedule: the token is of one explored test; name that one: "
+            + ", ".join(explored)
+        )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Optional[bool]:
+    """Runs a test with the mark once for each order."""
+    mark = pyfuncitem.get_closest_marker("explore")
+    if mark is None:
+        return None
+    server = pyfuncitem.funcargs.get("latchfs")
+    if not isinstance(server, Server) or inspect.iscoroutinefunction(pyfuncitem.obj):
+        raise ExploreError(
+            "@pytest.mark.explore is for a function, not a coroutine, that has the fixture "
+            "`latchfs`; its clients may be coroutines"
+        )
+    token: Optional[str] = pyfuncitem.config.getoption("--latchfs-schedule")
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    options = {**mark.kwargs, "replay": token}
+    found = server.explore(lambda: pyfuncitem.obj(**arguments), *mark.args, **options)
+    pyfuncitem.user_properties.append((EXPLORED, str(found)))
+    if found.failure is not None:
+        raise _told(found, pyfuncitem.nodeid)
+    return True
+
+
+def _told(found: Explored, test: str) -> BaseException:
+    """The error of the failing order, which names the order."""
+    assert found.failure is not None
+    token, error = found.failure.token, found.failure.error
+    again = f"pytest {shlex.quote(test)} --latchfs-schedule {shlex.quote(token)}"
+    text = f"latchfs: {found}\nto run this order again:\n  {again}\n{found.failure.table()}"
+    if hasattr(error, "add_note"):
+        error.add_note(text)
+    else:
+        # Python 3.10 and before have no notes.
+        error.args = (*error.args, text)
+    return error
+
+
+@pytest.hookimpl(specname="pytest_terminal_summary")
+def pytest_explored_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says of each explored test how many orders it passed in."""
+    reports = [one for kind in ("passed", "failed") for one in terminalreporter.stats.get(kind, [])]
+    lines = [
+        f"{report.nodeid}: {value}"
+        for report in reports
+        for name, value in getattr(report, "user_properties", [])
+        if name == EXPLORED and report.when == "call"
+    ]
+    if lines:
+        terminalreporter.section(EXPLORED)
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @pytest.fixture(scope="session")
