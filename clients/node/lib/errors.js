@@ -31,4 +31,27 @@ class Refused extends ApiError {
 /** What was waited for has not happened in time. */
 class WaitTimeout extends ApiError {}
 
-module.exports = { ApiError, LatchfsError, Refused, StartError, WaitTimeout };
+/** The search cannot be made: the test does not fit it, or the token does not fit the test. */
+class ExploreError extends LatchfsError {}
+
+/** The clients wait for each other, or one of them does not end. */
+class Stuck extends LatchfsError {}
+
+/** An explored test fails in an order, which the message shows. */
+class RaceFound extends LatchfsError {
+  constructor(message, details, options) {
+    super(message, options);
+    this.details = details;
+  }
+}
+
+module.exports = {
+  ApiError,
+  ExploreError,
+  LatchfsError,
+  RaceFound,
+  Refused,
+  StartError,
+  Stuck,
+  WaitTimeout,
+};

@@ -28,6 +28,17 @@ export class Refused extends ApiError {
 /** What was waited for has not happened in time. */
 export class WaitTimeout extends ApiError {}
 
+/** The search cannot be made: the test does not fit it, or the token does not fit the test. */
+export class ExploreError extends LatchfsError {}
+
+/** The clients of an explored run wait for each other, or one of them does not end. */
+export class Stuck extends LatchfsError {}
+
+/** An explored test fails in an order, which the message shows; `cause` is what the test threw. */
+export class RaceFound extends LatchfsError {
+  readonly details: RunDetails;
+}
+
 /** Options of `Server.start`. */
 export interface StartOptions {
   /** The file shares that exist after the start and after each reset; `["share"]` without it. */
@@ -180,6 +191,47 @@ export class States {
   list(): Promise<string[]>;
 }
 
+/** A run of an explored test. */
+export interface ExploredRun {
+  /**
+   * Runs the clients at the same time, each with its connection string, in the order that is tried.
+   * Returns what each of them returned, and throws what one of them threw.
+   */
+  clients<T>(works: Record<string, (connectionString: string) => Promise<T>>): Promise<Record<string, T>>;
+  /**
+   * Waits for its turn, where a client does something that the server does not see by itself, such as
+   * a rename on a mount. Without `objects` it concerns all.
+   */
+  step(client: string, name: string, options?: { objects?: string[]; writes?: boolean }): Promise<void>;
+}
+
+/** Options of `server.explore`; their names are those of fast-check. */
+export interface ExploreOptions {
+  /** The most runs; 200 without it. */
+  numRuns?: number;
+  /** The seed of the random runs at the end of the budget. */
+  seed?: number;
+  /** Runs this order alone: the `path` of a failure. */
+  path?: string;
+  /** The most answers that are lost in a run; none without it. */
+  drops?: number;
+  /** By how many milliseconds the clock may be advanced, each once in a run. */
+  advance?: number | number[];
+}
+
+/** What a search found. */
+export interface RunDetails {
+  /** How many orders were run. */
+  numRuns: number;
+  /** Whether every order that matters was run. */
+  complete: boolean;
+  /** Why it is not complete, and what else was noted. */
+  notes: string[];
+  /** The order in which the test failed. */
+  path?: string;
+  order?: { client: string; operation: string; object: string; choice: string; status?: number }[];
+}
+
 /** The admin API, for calls that have no method here: `server.api.get("/leases")`. */
 export interface Api {
   readonly url: string;
@@ -257,6 +309,12 @@ export class Server implements AsyncDisposable {
   /** Has requests fail, come late or lose their answer. */
   fault(operation: string | undefined, path: string | undefined, options: FaultOptions): Promise<Fault>;
   fault(operation: string | undefined, options: FaultOptions): Promise<Fault>;
+  /**
+   * Calls `test` once for each order of its clients' requests that matters, and throws `RaceFound`
+   * where it fails. Each call finds the data that the server has now, sets up what it needs, runs
+   * its clients once with `run.clients`, and checks the outcome.
+   */
+  explore(test: (run: ExploredRun) => Promise<void>, options?: ExploreOptions): Promise<RunDetails>;
   /**
    * Makes the server as it was at its start: no data, holds, gates, faults; the system's time. Saved
    * states stay.

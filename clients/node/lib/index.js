@@ -2,20 +2,33 @@
 
 const { binary } = require("./binary.js");
 const { Clock, Fault, Gate, Hold, States } = require("./controls.js");
-const { ApiError, LatchfsError, Refused, StartError, WaitTimeout } = require("./errors.js");
+const {
+  ApiError,
+  ExploreError,
+  LatchfsError,
+  RaceFound,
+  Refused,
+  StartError,
+  Stuck,
+  WaitTimeout,
+} = require("./errors.js");
 const { Server } = require("./server.js");
+
 
 module.exports = {
   ApiError,
   binary,
   Clock,
+  ExploreError,
   Fault,
   Gate,
   Hold,
   LatchfsError,
+  RaceFound,
   Refused,
   Server,
   StartError,
   States,
+  Stuck,
   WaitTimeout,
 };

@@ -7,6 +7,7 @@ const { join } = require("node:path");
 const { Api, given } = require("./api.js");
 const { Clock, Fault, Gate, Hold, States, refuseOthers } = require("./controls.js");
 const { ApiError, LatchfsError, StartError } = require("./errors.js");
+const { explore } = require("./explore.js");
 const { Process } = require("./process.js");
 const { line } = require("./story.js");
 
@@ -223,6 +224,10 @@ class Server {
     const [action] = actions;
     const body = { operation, path, service, headers, action, times, probability, seed };
     return Fault.add(this.api, given(body));
+  }
+
+  explore(test, options = {}) {
+    return explore(this.api, test, options);
   }
 
   async reset() {

@@ -47,7 +47,7 @@ fn modules() -> PathBuf {
 }
 
 #[track_caller]
-fn installed() -> bool {
+pub fn installed() -> bool {
     need::installed(&[&modules().join("vitest")]) && need::client("npm")
 }
 
@@ -78,7 +78,7 @@ fn tarball() -> &'static Path {
 }
 
 /// A new project that has the package installed, and that sees the SDK and vitest.
-fn project() -> Sandbox {
+pub fn project() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("package.json", r#"{ "private": true, "type": "module" }"#);
     let mut npm = sandbox.command("npm");
@@ -92,7 +92,7 @@ fn project() -> Sandbox {
     sandbox
 }
 
-fn node_test(sandbox: &Sandbox, files: &[&str]) -> Command {
+pub fn node_test(sandbox: &Sandbox, files: &[&str]) -> Command {
     let mut node = sandbox.command("node");
     node.arg("--test").args(files);
     node
@@ -167,6 +167,11 @@ export async function typed(): Promise<ShareFileClient> {
   await server.fault("Get Blob", { drop: "after" });
   await (await server.gate("Put Blob", options)).wait({ timeout: 1000 });
   const same: number = await server.holding("a.txt", { share: "r" }, (hold) => hold.handle);
+  const found = await server.explore(async (run) => {
+    const { A } = await run.clients({ A: async (cs) => cs.length, B: async () => 1 });
+    await run.step("A", "rename", { objects: ["file:docs/a"], writes: A > 1 });
+  }, { numRuns: 5, advance: [16_000] });
+  if (!found.complete) throw new Error(found.notes.join());
   // @ts-expect-error: there is no such point
   await server.gate("Put Blob", "c/*", { at: "nowhere" });
   // @ts-expect-error: Server.start makes one
