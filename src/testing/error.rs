@@ -27,6 +27,9 @@ pub enum Error {
         /// How many were waited for.
         wanted: usize,
     },
+    /// A test that was explored fails in an order.
+    #[error("{0}")]
+    Race(Box<super::Race>),
     /// The server refused the call.
     #[error("{0}")]
     Failed(String),

@@ -5,6 +5,7 @@
 //!   controls     gates, faults and the clock
 //!   explain      what happened, and what stands in the way
 //!   files        files that a test puts into a share and reads back
+//!   explore      a test in every order of its clients' requests
 //!   error        what can go wrong
 //! ```
 //!
@@ -62,6 +63,7 @@
 mod controls;
 mod error;
 mod explain;
+mod explore;
 mod files;
 
 use std::ops::Deref;
@@ -69,6 +71,7 @@ use std::ops::Deref;
 pub use controls::{Clock, Fault, FaultOptions, Gate, GateOptions};
 pub use error::Error;
 pub use explain::EventQuery;
+pub use explore::{Explore, Explored, Race, Run, Work};
 
 pub use crate::api::{Action, Requests};
 pub use crate::bench::controls::Point;

@@ -38,4 +38,5 @@ fn the_example_builds_without_the_command_line_and_its_test_passes() {
     let done = cargo(&["test", "-j2"]).output().unwrap();
     let text = said(&done);
     assert!(done.status.success() && text.contains("free_again_afterwards ... ok"), "{text}");
+    assert!(text.contains("in_an_order_that_is_found ... ok"), "{text}");
 }
