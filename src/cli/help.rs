@@ -16,7 +16,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
         "Data",
         &["ls", "mk", "put", "get", "rm", "shares", "snapshot", "load", "connection-string", "sas"],
     ),
-    ("Test bench", &["clock", "gate", "fault", "state", "client"]),
+    ("Test bench", &["clock", "gate", "fault", "state", "client", "explore"]),
 ];
 
 /// The program with its help laid out: that of each command, and its own in groups.

@@ -21,6 +21,7 @@
 //!   fault          `fault`
 //!   matching       which requests a gate or a fault matches
 //!   report         `report`
+//!   explore        `explore`: programs in every order of their requests
 //!   state          `state`: all data saved, restored, reset
 //!   connection     `connection-string`
 //!   client         `client`: names of clients
@@ -49,6 +50,7 @@ mod completions;
 mod connection;
 mod doctor;
 mod events;
+mod explore;
 mod fault;
 mod gate;
 mod handles;
@@ -158,6 +160,8 @@ enum Command {
     Fault(fault::FaultCommand),
     State(state::StateCommand),
     Client(client::ClientCommand),
+    Explore(explore::Explore),
+    ExploreClient(explore::ExploreClient),
 }
 
 impl Command {
@@ -213,6 +217,8 @@ pub fn run() -> ExitCode {
         Command::Gate(gate) => gate.run(),
         Command::Fault(fault) => fault.run(),
         Command::Report(report) => report.run(),
+        Command::Explore(explore) => explore.run(),
+        Command::ExploreClient(client) => client.run(),
         Command::State(state) => state.run(),
         Command::Client(client) => client.run(),
         Command::Shares(shares) => shares.run(),

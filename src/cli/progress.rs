@@ -25,7 +25,12 @@ impl Moving {
     /// So much is done.
     pub fn at(&self, files: u64, bytes: u64) {
         let (files, bytes) = (HumanCount(files), HumanBytes(bytes));
-        self.bar.set_message(format!("{}: {files} files, {bytes}", self.what));
+        self.say(&format!("{files} files, {bytes}"));
+    }
+
+    /// This is being done now.
+    pub fn say(&self, what: &str) {
+        self.bar.set_message(format!("{}: {what}", self.what));
     }
 }
 

@@ -78,7 +78,8 @@ Exit status:
 
 - 0: done; the answer is yes.
 - 1: the answer is no. Nothing to close, no mark, no lease, no message; something in the way
-  (`why`), another ETag (`put`, `rm`), something missing (`doctor`).
+  (`why`), another ETag (`put`, `rm`), something missing (`doctor`), an order that fails
+  (`explore`).
 - 2: the command could not be carried out, or the arguments make no sense.
 - 3: a held handle was closed by force (`hold`).
 - 16: somebody else holds what was asked for (`hold`, `shares delete`, `put`, `get`, `rm`).
@@ -91,11 +92,16 @@ fn commands() -> Vec<(Vec<String>, Command)> {
     fn add(found: &mut Vec<(Vec<String>, Command)>, above: &[String], command: &Command) {
         let words = [above, &[command.get_name().to_owned()]].concat();
         found.push((words.clone(), command.clone()));
-        command.get_subcommands().for_each(|below| add(found, &words, below));
+        shown(command).for_each(|below| add(found, &words, below));
     }
     let mut found = Vec::new();
     add(&mut found, &[], &help::laid_out(Cli::command()));
     found
+}
+
+/// The commands below one, without those that only the program itself starts.
+fn shown(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|below| !below.is_hide_set())
 }
 
 /// The output of the program with that flag.
@@ -135,7 +141,7 @@ fn the_page_on_configuration_has_every_variable_and_no_other() {
 #[test]
 fn every_command_is_in_one_group_of_the_help() {
     let program = Cli::command();
-    let names: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
+    let names: Vec<_> = shown(&program).map(Command::get_name).collect();
     let grouped: Vec<_> = help::GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
     assert_eq!(grouped, names, "in the order of the commands");
 }
