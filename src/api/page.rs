@@ -20,7 +20,7 @@ const fn script(path: &'static str, text: &'static str) -> PageFile {
 }
 
 /// The files, by path.
-const FILES: [PageFile; 20] = [
+const FILES: [PageFile; 21] = [
     html("/", include_str!("page/index.html")),
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
@@ -29,6 +29,7 @@ const FILES: [PageFile; 20] = [
     script("/page/clock.js", include_str!("page/clock.js")),
     script("/page/connect.js", include_str!("page/connect.js")),
     script("/page/dom.js", include_str!("page/dom.js")),
+    script("/page/explore.js", include_str!("page/explore.js")),
     script("/page/follow.js", include_str!("page/follow.js")),
     script("/page/lanes.js", include_str!("page/lanes.js")),
     script("/page/list.js", include_str!("page/list.js")),

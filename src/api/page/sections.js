@@ -1,14 +1,15 @@
 // The stack of sections: what the server holds, and the test bench. Decides which are unfolded, and
-// what an empty one says; what a section lists is decided in panels.js, locks.js, bench.js
-// and report.js.
+// what an empty one says; what a section lists is decided in panels.js, locks.js, bench.js,
+// report.js and explore.js.
 
 import { BENCH_SECTIONS } from './bench.js';
 import { $, count, el, emptyState, say } from './dom.js';
+import { EXPLORE_SECTION } from './explore.js';
 import { matchesRow, RowsPanel, STATE_SECTIONS } from './panels.js';
 import { REPORT_SECTION } from './report.js';
 
 /** The sections: the name of a list of the server, a name, `make(host, context)`, what an empty one says. */
-export const SECTIONS = [...STATE_SECTIONS, ...BENCH_SECTIONS, REPORT_SECTION];
+export const SECTIONS = [...STATE_SECTIONS, ...BENCH_SECTIONS, REPORT_SECTION, EXPLORE_SECTION];
 
 export class Sections {
   #context;

@@ -14,7 +14,7 @@ const REFUSED_MS = 30000;
 const TICK_MS = 60;
 const AT_ONCE_MAX = 3;
 
-const LISTS = ['handles', 'locks', 'leases', 'pending', 'messages', 'gates', 'faults', 'states', 'report'];
+const LISTS = ['handles', 'locks', 'leases', 'pending', 'messages', 'gates', 'faults', 'states', 'report', 'explorations'];
 /** What was never tested is for the command. */
 const PATHS = { report: 'report?level=hint' };
 

@@ -543,3 +543,50 @@ def parts(page, _server):
     """The modules of the page, each by itself."""
     text = pathlib.Path(__file__).with_name("parts.js").read_text()
     assert page.evaluate(f"async () => {{ {text} }}") == 8
+
+
+# --- Explorations -------------------------------------------------------------------------------
+
+
+def explore(page, server):
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "clients/python/src"))
+    from latchfs import Server
+
+    latchfs = Server.connect(server.admin, token=server.ready.get("admin_token"))
+
+    def test():
+        count = [0]
+
+        def count_up(_, name):
+            latchfs.step(name, "read", "blob:box/" + EVIL, writes=False)
+            seen = count[0]
+            latchfs.step(name, "write", "blob:box/" + EVIL)
+            count[0] = seen + 1
+
+        with latchfs.clients() as c:
+            for name in "AB":
+                c.run(name, count_up, name)
+        assert count[0] == 2
+
+    found = latchfs.explore(test)
+    token = found.failure.token
+    section = page.locator("#section-explorations")
+    expect(section.get_by_text(f"Fails in the order {token}")).to_be_visible()
+    order = section.locator(".order").first
+    expect(order.locator(".order-step")).to_have_count(4)
+    expect(order.locator(".order-name")).to_have_text(["A", "B"])
+    expect(order).to_have_attribute("aria-label", "The order: A read, B read, B write, A write")
+    lane = "(node) => getComputedStyle(node).gridRowStart"
+    assert [one.evaluate(lane) for one in order.locator(".order-step").all()] == ["2", "3", "3", "2"]
+    expect(section.get_by_text(f"--latchfs-schedule '{token}'")).to_be_visible()
+    box = section.get_by_label("Token")
+    box.fill("A2.B!.+16.^B.w1*2~0000")
+    said = section.get_by_role("status")
+    expect(said.locator(".order-step")).to_have_count(7)
+    expect(said.get_by_text("answer lost")).to_be_visible()
+    expect(said.get_by_text("+16 s")).to_be_visible()
+    box.fill(token)
+    expect(said.locator(".order-step", has_text="write")).to_have_count(2)
+    box.fill("A.B")
+    expect(said).to_contain_text("This is no token")
+    assert page.evaluate("window.hacked") is None

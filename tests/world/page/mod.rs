@@ -180,6 +180,13 @@ fn the_page_draws_what_the_report_found_in_lanes() {
 }
 
 #[test]
+fn the_page_draws_the_order_that_fails_and_what_a_token_replays() {
+    if can_browse() {
+        play("explore");
+    }
+}
+
+#[test]
 fn the_page_works_by_keys_alone_and_fits_a_narrow_window() {
     if can_browse() {
         play("keyboard");
