@@ -3,6 +3,7 @@
 //! `tests/run` installs them, pinned, into a folder of its own; without it they are skipped.
 
 mod api;
+mod gallery;
 mod libraries;
 mod programs;
 mod races;
