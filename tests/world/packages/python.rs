@@ -10,7 +10,7 @@ use super::sandbox::{Sandbox, binary, megabytes, said, show, succeeded};
 use crate::common::need;
 
 /// The environments that `tests/run` makes: the default Python, and the oldest and newest here.
-const ENVIRONMENTS: [&str; 3] = ["packages", "packages-oldest", "packages-newest"];
+pub const ENVIRONMENTS: [&str; 3] = ["packages", "packages-oldest", "packages-newest"];
 
 /// The five lines, as the page for users has them.
 pub const FIVE_LINES: &str = "\
@@ -34,7 +34,7 @@ fn python(environment: &str) -> PathBuf {
 }
 
 #[track_caller]
-fn installed() -> bool {
+pub fn installed() -> bool {
     need::installed(&[&python(ENVIRONMENTS[0])])
 }
 
@@ -74,8 +74,8 @@ fn wheel() -> &'static Path {
 }
 
 /// A project with a new environment that has the wheel, and that sees the SDK and pytest.
-struct Project {
-    sandbox: Sandbox,
+pub struct Project {
+    pub sandbox: Sandbox,
     python: PathBuf,
 }
 
@@ -110,13 +110,13 @@ impl Project {
         succeeded(pip);
     }
 
-    fn with_wheel(environment: &str) -> Self {
+    pub fn with_wheel(environment: &str) -> Self {
         let project = Self::new(environment);
         project.install(environment, wheel());
         project
     }
 
-    fn pytest(&self, arguments: &[&str]) -> Command {
+    pub fn pytest(&self, arguments: &[&str]) -> Command {
         let mut pytest = self.python();
         pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).args(arguments);
         pytest
