@@ -91,11 +91,7 @@ impl Chain {
         let mut related = Related::default();
         let mut answers = Answers::default();
         let mut requests = std::mem::take(&mut self.requests).into_iter().peekable();
-        let mut is_first = true;
         while let Some((header, message)) = requests.next() {
-            if std::mem::take(&mut is_first) && header.has(header::FLAG_RELATED) {
-                related.refused = Some(Status::INVALID_PARAMETER);
-            }
             match self.one(&header, &message, &mut related, &mut answers).await? {
                 End::Answered(answer, session) => {
                     self.add(&mut answers, &header, related, answer, session);
@@ -106,9 +102,13 @@ impl Chain {
                     drop((requests, message, self.room.take()));
                     return self.wait(&header, wait, session).await;
                 }
-                // Others follow: the chain waits as a whole.
+                // Others follow, and a chain does not wait (MS-SMB2 3.3.5.2.7).
                 End::Waits(wait, session) => {
-                    let answer = wait.answer.await;
+                    (wait.cancel)();
+                    let mut answer = wait.answer.await;
+                    if answer.status == Status::CANCELLED {
+                        answer = Answer::refused(Status::INTERNAL_ERROR);
+                    }
                     self.add(&mut answers, &header, related, answer, Some(session));
                 }
             }
@@ -130,6 +130,11 @@ impl Chain {
             *related = Related { session, tree, ..Related::default() };
         }
         let refused = |status: Status| Ok(End::Answered(Answer::refused(status), None));
+        if related.session == 0 && header.has(header::FLAG_RELATED) {
+            // It is the first of its chain, or the one before it had no session.
+            let session = self.connection.session(header.session_id);
+            return Ok(End::Answered(Answer::refused(Status::INVALID_PARAMETER), session));
+        }
         let session = self.connection.session(related.session);
         let Some(command) = Command::of(header.command) else {
             return refused(Status::INVALID_PARAMETER);
@@ -137,7 +142,12 @@ impl Chain {
         let Some(session) = session else {
             return match command {
                 Command::Echo => Ok(End::Answered(Answer::done(), None)),
-                _ => refused(Status::USER_SESSION_DELETED),
+                _ if header.has(header::FLAG_RELATED) => refused(Status::INVALID_PARAMETER),
+                _ => {
+                    // A client that has logged off knows the keys for the answer.
+                    let left = self.connection.left(related.session);
+                    Ok(End::Answered(Answer::refused(Status::USER_SESSION_DELETED), left))
+                }
             };
         };
         let done = match self.admit(header, message, &session).await? {
@@ -171,7 +181,8 @@ impl Chain {
             return if is_its { Ok(Ok(())) } else { Err(Ended) };
         }
         if !header.has(header::FLAG_SIGNED) {
-            return Ok(Err(Status::ACCESS_DENIED));
+            let is_free = !self.connection.site.options.signing && session.admits(false);
+            return Ok(if is_free { Ok(()) } else { Err(Status::ACCESS_DENIED) });
         }
         let (signer, signed) = (Arc::clone(session), message.clone());
         let verified = heavy(message.len(), move || signer.keys.verifies(&signed)).await;
@@ -211,7 +222,8 @@ impl Chain {
             Ok(tree) => tree,
             Err(status) => return Ok(Err(status)),
         };
-        let open = match self.open(command, message, (session, related)) {
+        let is_related = header.has(header::FLAG_RELATED);
+        let open = match self.open(command, message, (session, related, is_related)) {
             Ok(open) => open,
             Err(status) => return Ok(Err(status)),
         };
@@ -244,18 +256,17 @@ impl Chain {
         &self,
         command: Command,
         message: &Bytes,
-        (session, related): (&Session, &Related),
+        (session, related, is_related): (&Session, &Related, bool),
     ) -> Result<Option<Arc<super::session::Open>>, Status> {
         let Some(at) = file_id_at(command) else { return Ok(None) };
         let mut fields = Reader::new(message);
-        let id = fields.skip(at).and_then(|()| fields.file_id());
-        let mut id = id.map_err(|_| Status::INVALID_PARAMETER)?;
+        let mut id = fields.skip(at).and_then(|()| fields.file_id())?;
         if id == FileId::OF_THE_CHAIN {
             match (related.file, related.refused) {
                 (Some(file), _) => id = file,
                 (None, Some(status)) => return Err(status),
                 // Of control codes some are about no file.
-                (None, None) if command == Command::Ioctl => return Ok(None),
+                (None, None) if command == Command::Ioctl && !is_related => return Ok(None),
                 (None, None) => return Err(Status::FILE_CLOSED),
             }
         }
@@ -336,12 +347,14 @@ impl Chain {
             message_id: request.message_id,
             async_id: request.async_id,
             tree_id: answer.tree.unwrap_or(related.tree),
-            session_id: related.session,
+            session_id: if related.session == 0 { request.session_id } else { related.session },
             ..Header::default()
         };
         let mut message = answer.body;
         head.fill(&mut message);
-        answers.messages.push((message, session));
+        // An answer goes signed if its request came so.
+        let signs = request.has(header::FLAG_SIGNED) || self.connection.site.options.signing;
+        answers.messages.push((message, session.filter(|_| signs)));
     }
 
     /// Sends the answers so far as one frame.

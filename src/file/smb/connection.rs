@@ -81,6 +81,8 @@ struct Sessions {
     ended: bool,
     valid: HashMap<u64, Arc<Session>>,
     logons: HashMap<u64, Logon>,
+    /// The last one that was ended.
+    left: Option<Arc<Session>>,
 }
 
 /// Ends the sessions of a connection when dropped, however the connection ends.
@@ -274,7 +276,15 @@ impl Connection {
     }
 
     pub fn remove_session(&self, id: u64) -> Option<Arc<Session>> {
-        self.lock_sessions().valid.remove(&id)
+        let mut sessions = self.lock_sessions();
+        let removed = sessions.valid.remove(&id);
+        sessions.left = removed.clone().or(sessions.left.take());
+        removed
+    }
+
+    /// The session of that number, if it is the last one that was ended.
+    pub fn left(&self, id: u64) -> Option<Arc<Session>> {
+        self.lock_sessions().left.clone().filter(|session| session.id == id)
     }
 
     /// The logon that a message goes on with.
@@ -295,6 +305,7 @@ impl Connection {
     fn take_sessions(&self) -> Vec<Arc<Session>> {
         let mut sessions = self.lock_sessions();
         sessions.ended = true;
+        sessions.left = None;
         std::mem::take(&mut sessions.valid).into_values().collect()
     }
 

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::auth::{self, Keys, LogonError, Preauth, Proven, Step};
 use super::connection::{Connection, Ended, IO_MAX, SMALL, on_pool};
-use super::server::Password;
+use super::server::{Password, Site};
 use super::session::Session;
 use super::status::Status;
 use super::times::filetime;
@@ -29,8 +29,6 @@ use crate::sync::random;
 
 /// What is spoken, the newest first.
 const DIALECTS: [u16; 5] = [SMB_3_1_1, SMB_3_0_2, SMB_3_0, SMB_2_1, SMB_2_0_2];
-/// Every session is signed.
-pub const SECURITY_MODE: u16 = SIGNING_ENABLED | SIGNING_REQUIRED;
 /// The pause after a wrong key. One follows the other, whatever connections they come from.
 const WRONG_KEY_PAUSE: Duration = Duration::from_millis(250);
 static WRONG_KEY: Mutex<()> = Mutex::const_new(());
@@ -53,6 +51,11 @@ pub struct Logon {
     preauth: Preauth,
     /// The session that proves itself once more.
     again: Option<Arc<Session>>,
+}
+
+/// What is told of signatures.
+pub fn security_mode(site: &Site) -> u16 {
+    if site.options.signing { SIGNING_ENABLED | SIGNING_REQUIRED } else { SIGNING_ENABLED }
 }
 
 /// The first message of old clients: the dialect is chosen in a second one, if they can do that.
@@ -141,7 +144,7 @@ fn max_bytes(dialect: u16) -> u32 {
 
 fn answer_body(connection: &Connection, dialect: u16, contexts: Option<Contexts>) -> Vec<u8> {
     let answer = NegotiateAnswer {
-        security_mode: SECURITY_MODE,
+        security_mode: security_mode(&connection.site),
         dialect,
         server_guid: connection.site.guid,
         capabilities: capabilities(dialect),

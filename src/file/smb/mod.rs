@@ -27,4 +27,4 @@ mod tree;
 pub mod wire;
 
 pub use gates_and_faults::call_names;
-pub use server::{KEEP_ALIVE, Password, SmbAccounts, SmbOptions, SmbServer, SmbTally};
+pub use server::{Password, SmbAccounts, SmbOptions, SmbServer, SmbTally};

@@ -31,14 +31,12 @@ const WORKERS: usize = 2;
 const BLOCKING: usize = 64;
 /// How long a stop waits for requests under way.
 const STOP_WAIT: Duration = Duration::from_millis(1_500);
-/// How long a client may be silent to the kernel's probes before its connection ends, unless said
-/// otherwise.
-pub const KEEP_ALIVE: Duration = Duration::from_secs(30);
-
 #[derive(Clone, Copy, Debug)]
 pub struct SmbOptions {
     /// Where to listen; port 0 for any.
     pub listen: SocketAddr,
+    /// Whether every request must come signed, or sealed.
+    pub signing: bool,
     /// How long a client that vanished keeps its opens.
     pub keep_alive: Duration,
 }

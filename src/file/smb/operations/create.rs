@@ -4,8 +4,11 @@
 //! is granted is decided there. No oplock, lease or durable handle is ever granted: REST and mounts
 //! change files behind the back of a client's cache.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
+
+use rustix::fs::FallocateFlags;
 
 use super::pipe::Pipe;
 use super::{Answer, Call};
@@ -25,7 +28,7 @@ use crate::file::smb::wire::{FileId, Writer};
 use crate::rules::{Caller, Context};
 
 /// Rights that nobody can ask for.
-const UNKNOWN_RIGHTS: u32 = 0x0CE0_FE00;
+const UNKNOWN_RIGHTS: u32 = 0x0DE0_FE00;
 /// Options that do not exist, and options that are not offered: opens by file ID, filters, trees.
 const UNKNOWN_OPTIONS: u32 = 0xFF00_0000;
 const OTHER_OPTIONS: u32 = 0x0010_2080;
@@ -33,6 +36,8 @@ const OTHER_OPTIONS: u32 = 0x0010_2080;
 const MODES: u32 = 0x103E;
 /// Attributes that a client sets; the others are the server's.
 pub const SETTABLE: u32 = 0x27;
+/// Attributes of volumes and devices, which nothing here has.
+const UNKNOWN_ATTRIBUTES: u32 = 0x48;
 /// The highest impersonation level: delegation.
 const IMPERSONATION_MAX: u32 = 3;
 /// Contexts that ask for what is never there: a snapshot, a durable handle of an earlier
@@ -74,7 +79,7 @@ fn asked(request: &CreateRequest<'_>) -> Result<OpenRequest, Status> {
     if request.access == 0 || request.access & UNKNOWN_RIGHTS != 0 {
         return Err(Status::ACCESS_DENIED);
     }
-    if request.options & UNKNOWN_OPTIONS != 0 {
+    if request.options & UNKNOWN_OPTIONS != 0 || request.attributes & UNKNOWN_ATTRIBUTES != 0 {
         return Err(Status::INVALID_PARAMETER);
     }
     if request.options & OTHER_OPTIONS != 0 {
@@ -114,7 +119,10 @@ fn enter(
     opened: OpenedFile,
 ) -> Result<Answer, Status> {
     let site = &call.connection.site;
-    let facts = facts(&opened.stat, &share.opened_properties(&opened));
+    let mut facts = facts(&opened.stat, &share.opened_properties(&opened));
+    if let (Some(fd), Some(size)) = (&opened.made, request.context(b"AlSi")) {
+        facts.allocated = reserve(fd, size).unwrap_or(facts.allocated);
+    }
     let (ino, handle) = (opened.stat.id.ino, opened.handle.id());
     let descriptor = OnceLock::new();
     if let Some(fd) = opened.made
@@ -155,6 +163,15 @@ fn enter(
     }
     let body = CreateAnswer { action, facts, id, contexts: &contexts }.write();
     Ok(Answer { file: Some(id), ..Answer::of(body) })
+}
+
+/// Reserves space for a new file, as far as the file system can; says how much it has then.
+fn reserve(fd: &OwnedFd, size: &[u8]) -> Option<u64> {
+    let size = u64::from_le_bytes(size.try_into().ok()?);
+    if size > 0 {
+        rustix::fs::fallocate(fd, FallocateFlags::KEEP_SIZE, 0, size).ok()?;
+    }
+    Some(rustix::fs::fstat(fd).ok()?.st_blocks.cast_unsigned() * 512)
 }
 
 /// `srvsvc`, the only pipe.

@@ -2,7 +2,7 @@
 //! pipe; all else is a clean no.
 
 use super::{Answer, Call, pipe};
-use crate::file::smb::logon::SECURITY_MODE;
+use crate::file::smb::logon::security_mode;
 use crate::file::smb::session::OpenKind;
 use crate::file::smb::status::Status;
 use crate::file::smb::wire::ioctl::{
@@ -27,7 +27,7 @@ pub fn ioctl(call: &Call) -> Result<Answer, Status> {
             Ok(Answer { status, ..Answer::of(ioctl_answer(request.code, request.id, &output)) })
         }
         DFS_GET_REFERRALS | DFS_GET_REFERRALS_EX => Err(Status::FS_DRIVER_REQUIRED),
-        _ => Err(Status::NOT_SUPPORTED),
+        _ => call.open().and(Err(Status::NOT_SUPPORTED)),
     }
 }
 
@@ -40,7 +40,8 @@ fn validate(call: &Call, request: &IoctlRequest<'_>) -> Result<Answer, Status> {
         call.connection.cut();
         return Err(Status::ACCESS_DENIED);
     }
-    let guid = &call.connection.site.guid;
-    let output = validated(negotiated.capabilities, guid, SECURITY_MODE, negotiated.dialect);
+    let site = &call.connection.site;
+    let mode = security_mode(site);
+    let output = validated(negotiated.capabilities, &site.guid, mode, negotiated.dialect);
     Ok(Answer::of(ioctl_answer(request.code, request.id, &output)))
 }

@@ -155,7 +155,14 @@ pub async fn carry_out(command: Command, call: Call) -> Result<Done, Status> {
     let turns = Turns(turn, of_open);
     match command {
         Command::Lock => lock::lock(call, turns).await,
-        Command::ChangeNotify => notify::notify(&call).map(Done::Waits),
+        Command::ChangeNotify => {
+            let begun = on_pool(move || {
+                let begun = notify::notify(&call);
+                drop(turns);
+                begun
+            });
+            begun.await?.map(Done::Waits)
+        }
         _ => {
             let work = sync(command).ok_or(Status::NOT_SUPPORTED)?;
             let answer = on_pool(move || {

@@ -1,18 +1,18 @@
 //! `CHANGE_NOTIFY`: a request that waits until its directory is closed, by its client or by force,
-//! or until it is cancelled.
+//! until it is cancelled, or until something below the directory changes.
 //!
-//! Decides nothing about changes: none are told, since most come from other faces. A client that is
-//! told of no change lists the directory again when its user asks.
+//! Decides that a client is told to list the directory again, not what has changed. Changes that
+//! programs make on a mount are told by nobody.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::oneshot;
 
 use super::{Answer, Call, Wait};
-use crate::file::service::Share;
+use crate::file::rules::SharePath;
+use crate::file::service::{ChangeNotice, Share};
 use crate::file::smb::status::Status;
-use crate::file::smb::wire::directory::NotifyRequest;
+use crate::file::smb::wire::directory::{NotifyRequest, buffer_answer};
 use crate::rules::HandleId;
 
 /// The waiting requests of all connections.
@@ -21,42 +21,54 @@ pub struct Notifies(Arc<Mutex<NotifyTable>>);
 
 #[derive(Default)]
 struct NotifyTable {
-    /// By share and handle.
-    waiting: HashMap<(usize, HandleId), Vec<oneshot::Sender<Status>>>,
-    /// The shares whose forced closes are told here.
+    waiting: Vec<Waiting>,
+    /// The shares whose changes and forced closes are told here.
     shares: Vec<Weak<Share>>,
+}
+
+/// A directory that a client waits for.
+struct Waiting {
+    share: usize,
+    handle: HandleId,
+    directory: SharePath,
+    recursive: bool,
+    answer: oneshot::Sender<Status>,
 }
 
 impl Notifies {
     /// The handle was closed: its requests are answered.
     pub fn end(&self, share: &Arc<Share>, handle: HandleId) {
-        end(&self.0, key(share), handle, Status::NOTIFY_CLEANUP);
+        end(&self.0, key(share), handle);
     }
 
-    /// Waits for the end of a handle.
-    fn wait(&self, share: &Arc<Share>, handle: HandleId) -> oneshot::Receiver<Status> {
-        let (sender, ended) = oneshot::channel();
+    fn wait(&self, share: &Arc<Share>, waiting: Waiting) {
         let mut table = lock(&self.0);
-        table.waiting.entry((key(share), handle)).or_default().push(sender);
+        table.waiting.retain(|one| !one.answer.is_closed());
+        table.waiting.push(waiting);
         table.shares.retain(|known| known.strong_count() > 0);
-        let is_known = table.shares.iter().any(|known| known.as_ptr() == Arc::as_ptr(share));
-        if !is_known {
-            table.shares.push(Arc::downgrade(share));
+        if table.shares.iter().any(|known| known.as_ptr() == Arc::as_ptr(share)) {
+            return;
         }
+        table.shares.push(Arc::downgrade(share));
         drop(table);
-        if !is_known {
-            let (table, of) = (Arc::downgrade(&self.0), key(share));
-            let told = share.on_force_close(move |closed| {
-                if let Some(table) = table.upgrade() {
-                    end(&table, of, closed.id, Status::NOTIFY_CLEANUP);
-                }
-                Ok(Vec::new())
-            });
-            if let Err(error) = told {
-                log::warn!("share {}: forced closes end no notification: {error}", share.name());
+        let (of, told) = (key(share), Arc::downgrade(&self.0));
+        share.on_change(move |notice| {
+            if let (ChangeNotice::Name(path) | ChangeNotice::Attributes(path), Some(table)) =
+                (notice, told.upgrade())
+            {
+                changed(&table, of, path);
             }
+        });
+        let told = Arc::downgrade(&self.0);
+        let listening = share.on_force_close(move |closed| {
+            if let Some(table) = told.upgrade() {
+                end(&table, of, closed.id);
+            }
+            Ok(Vec::new())
+        });
+        if let Err(error) = listening {
+            log::warn!("share {}: forced closes end no notification: {error}", share.name());
         }
-        ended
     }
 }
 
@@ -65,11 +77,24 @@ fn key(share: &Arc<Share>) -> usize {
     Arc::as_ptr(share).addr()
 }
 
-fn end(table: &Mutex<NotifyTable>, share: usize, handle: HandleId, status: Status) {
-    let waiting = lock(table).waiting.remove(&(share, handle));
-    for sender in waiting.into_iter().flatten() {
-        // The receiver is gone only with the connection.
-        let _ = sender.send(status);
+fn end(table: &Mutex<NotifyTable>, share: usize, handle: HandleId) {
+    let is_its = |one: &mut Waiting| one.share == share && one.handle == handle;
+    answer(lock(table).waiting.extract_if(.., is_its), Status::NOTIFY_CLEANUP);
+}
+
+/// Something has happened to the file of that path.
+fn changed(table: &Mutex<NotifyTable>, share: usize, path: &SharePath) {
+    let sees = |one: &mut Waiting| {
+        let is_in = path.parent().is_some_and(|parent| parent == one.directory);
+        one.share == share && (is_in || one.recursive && path.is_below(&one.directory))
+    };
+    answer(lock(table).waiting.extract_if(.., sees), Status::NOTIFY_ENUM_DIR);
+}
+
+fn answer(waiting: impl Iterator<Item = Waiting>, status: Status) {
+    for one in waiting {
+        // The receiver is gone only with the request.
+        let _ = one.answer.send(status);
     }
 }
 
@@ -78,19 +103,23 @@ fn lock(table: &Mutex<NotifyTable>) -> MutexGuard<'_, NotifyTable> {
 }
 
 pub fn notify(call: &Call) -> Result<Wait, Status> {
-    NotifyRequest::parse(&call.message)?;
+    let request = NotifyRequest::parse(&call.message)?;
     let file = call.file()?;
     if !file.directory {
         return Err(Status::INVALID_PARAMETER);
     }
-    let ended = call.connection.site.notifies.wait(&file.share, file.handle.id());
+    let directory = file.share.path_of(&file.handle)?;
+    let (answer, ended) = oneshot::channel();
+    let (share, handle) = (key(&file.share), file.handle.id());
+    let waiting = Waiting { share, handle, directory, recursive: request.recursive, answer };
+    call.connection.site.notifies.wait(&file.share, waiting);
     let (cancel, cancelled) = oneshot::channel::<()>();
     let answer = async move {
         let status = tokio::select! {
             status = ended => status.unwrap_or(Status::NOTIFY_CLEANUP),
-            _ = cancelled => Status::CANCELLED,
+            _ = cancelled => return Answer::refused(Status::CANCELLED),
         };
-        Answer::refused(status)
+        Answer { status, ..Answer::of(buffer_answer(&[])) }
     };
     Ok(Wait { answer: Box::pin(answer), cancel: Box::new(move || drop(cancel)) })
 }
