@@ -22,6 +22,9 @@ use crate::http::server::{RestOptions, RestServer};
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 
+/// How long an SMB client that vanished keeps its opens, unless said otherwise.
+pub const SMB_KEEP_ALIVE: Duration = Duration::from_secs(30);
+
 /// How services are offered over HTTP.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
@@ -30,6 +33,10 @@ pub struct ListenOptions {
     pub addresses: ServiceAddresses,
     /// Where SMB clients connect.
     pub smb: OptionalAddress,
+    /// Whether their requests may come without a signature.
+    pub smb_unsigned: bool,
+    /// How long an SMB client that vanished keeps its opens.
+    pub smb_keep_alive: Duration,
     /// The accounts, the default one first; at least one.
     pub credentials: Vec<Credential>,
     /// Whether requests need no signature.
@@ -61,6 +68,8 @@ impl Default for ListenOptions {
         Self {
             addresses: ServiceAddresses::new(),
             smb: OptionalAddress::Off,
+            smb_unsigned: false,
+            smb_keep_alive: SMB_KEEP_ALIVE,
             credentials: vec![Credential::development()],
             no_auth: false,
             oauth: OauthMode::Off,

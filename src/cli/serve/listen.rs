@@ -57,15 +57,26 @@ pub struct Listen {
     #[arg(value_delimiter = ',', value_parser = name_or_address)]
     pub tables: Vec<NameOrAddress>,
 
-    /// Address of the shares for SMB clients, or off [default: 127.0.0.1:10445, moved with --file]
+    /// Address for SMB clients, or off [default: 127.0.0.1:10445, moved with --file]
     ///
     /// The user is the account, the password its key. If the usual port is taken, SMB is on a free
     /// one.
     #[arg(long, value_name = "ADDR", env = "LATCHFS_SMB")]
     pub smb: Option<ListenAddress>,
 
+    /// Let SMB clients leave their requests unsigned
+    #[arg(long, env = "LATCHFS_SMB_UNSIGNED", value_parser = BoolishValueParser::new())]
+    #[arg(hide_short_help = true)]
+    pub smb_unsigned: bool,
+
+    /// Seconds until an SMB client that vanished loses its opens
+    #[arg(long, value_name = "SECONDS", env = "LATCHFS_SMB_KEEP_ALIVE", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400), hide_short_help = true)]
+    pub smb_keep_alive: u64,
+
     /// Offer no service over HTTP, and no SMB unless --smb says where: mounts only
     #[arg(long, env = "LATCHFS_NO_REST", value_parser = BoolishValueParser::new())]
+    #[arg(hide_short_help = true)]
     pub no_rest: bool,
 
     /// An account and its key [default: the well-known one]
@@ -226,6 +237,8 @@ impl Listen {
         let addresses = self.addresses()?;
         Ok(ListenOptions {
             smb: OptionalAddress::of_smb(self.smb, &addresses, !self.no_rest),
+            smb_unsigned: self.smb_unsigned,
+            smb_keep_alive: Duration::from_secs(self.smb_keep_alive),
             addresses,
             credentials: self.credentials()?,
             no_auth: self.no_auth,

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use crate::api::{KnownOperation, Metrics, SmbCounts};
 use crate::bench::Controls;
 use crate::file::service::FileService;
-use crate::file::smb::{
-    KEEP_ALIVE, Password, SmbAccounts, SmbOptions, SmbServer, SmbTally, call_names,
-};
+use crate::file::smb::{Password, SmbAccounts, SmbOptions, SmbServer, SmbTally, call_names};
 use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 use crate::server::error::StartError;
@@ -60,7 +58,8 @@ impl Smb {
         let logins: Arc<dyn SmbAccounts> =
             Arc::new(Logins { accounts: Arc::clone(accounts), credentials });
         let start = |listen: SocketAddr| {
-            let options = SmbOptions { listen, keep_alive: KEEP_ALIVE };
+            let signing = !options.smb_unsigned;
+            let options = SmbOptions { listen, signing, keep_alive: options.smb_keep_alive };
             SmbServer::start(Arc::clone(&logins), options)
         };
         let Some(started) = options.smb.listen(start) else { return Ok(Self::default()) };
