@@ -23,7 +23,8 @@ function readPart(part, clients) {
   if (/^\+\d+(ms)?$/.test(part)) return { step: { client: 'clock', choice: part }, count: 1 };
   if (/^\^./.test(part)) return { step: { client: part.slice(1), choice: part }, count: 1 };
   const known = clients.filter((name) => part.startsWith(name)).sort((a, b) => b.length - a.length)[0];
-  const name = known ?? /^.*?[^\d/!*](?=[\d/!*]*$)/.exec(part)?.[0];
+  // A count behind a star leaves the digits before it to the name: `w1*2` is w1 twice.
+  const name = known ?? (part.includes('*') ? part.split(/[/*]/)[0] : /^.*?[^\d/!](?=[\d/!]*$)/.exec(part)?.[0]);
   const rest = name && /^(\/\d+)?(?:(!)|\*?(\d+))?$/.exec(part.slice(name.length));
   if (!rest) return null;
   const [, nth = '', drop = '', count = 1] = rest;

@@ -581,7 +581,7 @@ def explore(page, server):
     expect(section.get_by_text(f"--latchfs-schedule '{token}'")).to_be_visible()
     box = section.get_by_label("Token")
     box.fill("A2.B!.+16.^B.w1*2~0000")
-    said = section.get_by_role("status")
+    said = section.locator(".explored[role=status]")
     expect(said.locator(".order-step")).to_have_count(7)
     expect(said.get_by_text("answer lost")).to_be_visible()
     expect(said.get_by_text("+16 s")).to_be_visible()
