@@ -57,10 +57,10 @@ pub struct Listen {
     #[arg(value_delimiter = ',', value_parser = name_or_address)]
     pub tables: Vec<NameOrAddress>,
 
-    /// Address for SMB clients, or off [default: 127.0.0.1:10445, moved with --file]
+    /// Address for SMB clients, or off [default: 127.0.0.1:10445]
     ///
-    /// The user is the account, the password its key. If the usual port is taken, SMB is on a free
-    /// one.
+    /// The user is the account, the password its key. It moves with --file, and to a free port if
+    /// the usual one is taken.
     #[arg(long, value_name = "ADDR", env = "LATCHFS_SMB")]
     pub smb: Option<ListenAddress>,
 
