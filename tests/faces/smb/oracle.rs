@@ -506,9 +506,10 @@ fn replay(served: &Served, name: &str, wrong: &mut Vec<String>) -> usize {
             let wanted = expected(departure, step.status.as_ref(), step.out.as_ref());
             let given = player.step(&step.op);
             // A trace says nothing of what it reads, nor of its reopened handles.
-            let is_same = match group.trace {
-                true => step.status.is_none() || given.0 == wanted.0,
-                false => given == wanted,
+            let is_same = if group.trace {
+                step.status.is_none() || given.0 == wanted.0
+            } else {
+                given == wanted
             };
             if !is_same {
                 let place = format!("{name} {}, step {number} ({:?})", group.id, step.op);

@@ -42,6 +42,7 @@ pub struct Keys {
 }
 
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "one a session, which is in an Arc")]
 enum Signing {
     Hmac(Hmac<Sha256>),
     Cmac(Cmac<Aes128>),
@@ -106,11 +107,11 @@ impl Keys {
         let parts = [&message[..SIGNATURE_AT], &[0; 16], &message[SIZE..]];
         match self.signing.clone() {
             Signing::Hmac(code) => {
-                let code = parts.iter().fold(code, |code, part| code.chain_update(part));
+                let code = parts.iter().fold(code, Hmac::chain_update);
                 *code.finalize().into_bytes().first_chunk().expect("a code has 32 bytes")
             }
             Signing::Cmac(code) => {
-                let code = parts.iter().fold(code, |code, part| code.chain_update(part));
+                let code = parts.iter().fold(code, Cmac::chain_update);
                 code.finalize().into_bytes().into()
             }
         }
@@ -121,7 +122,7 @@ impl Keys {
 fn derive(key: &[u8; 16], label: &[u8], context: &[u8]) -> [u8; 16] {
     let code = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
     let parts: [&[u8]; 5] = [&1_u32.to_be_bytes(), label, &[0], context, &128_u32.to_be_bytes()];
-    let code = parts.iter().fold(code, |code, part| code.chain_update(part));
+    let code = parts.iter().fold(code, Hmac::chain_update);
     *code.finalize().into_bytes().first_chunk().expect("a code has 32 bytes")
 }
 

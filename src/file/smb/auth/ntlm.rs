@@ -1,4 +1,4 @@
-//! NTLMv2, the server's side (MS-NLMP): a challenge, and the check of the answer to it. NTLMv1,
+//! `NTLMv2`, the server's side (MS-NLMP): a challenge, and the check of the answer to it. `NTLMv1`,
 //! guests and anonymous users are refused. MD4, MD5 and RC4 stay in this file.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -46,7 +46,7 @@ pub(super) struct Challenge {
 impl Challenge {
     /// The challenge to a NEGOTIATE message.
     pub fn to(negotiate: &[u8], now: u64) -> Result<Self, LogonError> {
-        let asked = message_fields(negotiate, 1).and_then(|mut fields| Some(fields.u32().ok()?));
+        let asked = message_fields(negotiate, 1).and_then(|mut fields| fields.u32().ok());
         let asked = asked.ok_or(LogonError::Malformed)?;
         Ok(Self::with(random::bytes(), negotiate, ALWAYS | asked & IF_ASKED, now))
     }
@@ -220,11 +220,12 @@ impl Found {
 
 fn hmac_md5(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
     let code = Hmac::<Md5>::new_from_slice(key).expect("HMAC takes a key of any length");
-    parts.iter().fold(code, |code, part| code.chain_update(part)).finalize().into_bytes().into()
+    parts.iter().fold(code, Hmac::chain_update).finalize().into_bytes().into()
 }
 
 fn rc4<const N: usize>(key: &[u8; 16], mut data: [u8; N]) -> [u8; N] {
-    let mut state: [u8; 256] = std::array::from_fn(|at| at as u8);
+    let mut state = [0; 256];
+    state.iter_mut().zip(0..=u8::MAX).for_each(|(place, number)| *place = number);
     let mut j = 0_u8;
     for i in 0..256 {
         j = j.wrapping_add(state[i]).wrapping_add(key[i % 16]);

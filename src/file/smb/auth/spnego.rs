@@ -112,9 +112,8 @@ fn options(mut fields: &[u8]) -> Option<[Option<&[u8]>; 3]> {
     let mut found = [None; 3];
     while let Some(tag) = fields.first().copied() {
         let body = take(&mut fields, tag)?;
-        match tag.checked_sub(field(0)) {
-            Some(number @ 2..=3) => found[usize::from(number) - 1] = Some(only(body, OCTETS)?),
-            _ => continue,
+        if let Some(number @ 2..=3) = tag.checked_sub(field(0)) {
+            found[usize::from(number) - 1] = Some(only(body, OCTETS)?);
         }
     }
     Some(found)

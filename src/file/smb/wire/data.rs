@@ -25,8 +25,8 @@ impl ReadRequest {
 
 /// The answer of READ.
 pub fn read_answer(data: &[u8]) -> Vec<u8> {
-    const DATA_AT: u8 = header::SIZE as u8 + 16;
-    let body = Writer::answer(17).u8(DATA_AT).u8(0).length(data.len()).u32(0).u32(0);
+    // One byte of offset, one reserved.
+    let body = Writer::answer(17).short_length(header::SIZE + 16).length(data.len()).u32(0).u32(0);
     body.bytes(data).done()
 }
 

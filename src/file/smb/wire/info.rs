@@ -104,14 +104,12 @@ impl FileState {
             4 => Info::fixed(self.basic(new())),
             5 => Info::fixed(self.standard(new())),
             6 => Info::fixed(new().u64(self.file_id)),
-            // No extended attributes.
-            7 => Info::fixed(new().u32(0)),
+            // No extended attributes; byte alignment.
+            7 | 17 => Info::fixed(new().u32(0)),
             8 => Info::fixed(new().u32(self.access)),
             9 | 48 => Info::named(new(), &self.path),
             14 => Info::fixed(new().u64(self.position)),
             16 => Info::fixed(new().u32(self.mode)),
-            // Byte alignment.
-            17 => Info::fixed(new().u32(0)),
             18 => Info::named(self.all(new()), &self.path),
             22 => self.streams(),
             // Compression: none.

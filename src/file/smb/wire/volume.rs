@@ -5,6 +5,7 @@ use super::info::Info;
 
 /// The bytes of a cluster, the unit in which sizes are told.
 const CLUSTER: u64 = 4096;
+const CLUSTER_SECTORS: u32 = 8;
 const SECTOR: u32 = 512;
 /// Names keep their case, and are Unicode.
 const CASE_PRESERVED: u32 = 0x2;
@@ -31,7 +32,7 @@ impl VolumeState {
     pub fn info(&self, class: u8) -> Option<Info> {
         let new = Writer::new;
         let (total, free) = (self.total / CLUSTER, self.free / CLUSTER);
-        let per_cluster = |to: Writer| to.u32(CLUSTER as u32 / SECTOR).u32(SECTOR);
+        let per_cluster = |to: Writer| to.u32(CLUSTER_SECTORS).u32(SECTOR);
         Some(match class {
             1 => self.label(),
             3 => Info::fixed(per_cluster(new().u64(total).u64(free))),
