@@ -142,12 +142,6 @@ impl Drop for HeldWriter<'_> {
     }
 }
 
-impl std::fmt::Debug for HeldWriter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").field("file", &self.file).finish_non_exhaustive()
-    }
-}
-
 /// A path as `SQLite` takes it in a statement.
 pub(super) fn text_of(path: &Path) -> Result<&str, DbError> {
     path.to_str().ok_or_else(|| DbError::Io(format!("{}: its path is not UTF-8", path.display())))
@@ -208,11 +202,5 @@ impl Copy {
         let seen = look(&self.connection)?;
         self.connection.execute_batch("COMMIT; DETACH copy")?;
         Ok(seen)
-    }
-}
-
-impl std::fmt::Debug for Copy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Copy").field("to", &self.to).finish_non_exhaustive()
     }
 }

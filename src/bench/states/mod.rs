@@ -229,9 +229,3 @@ impl States {
 fn check_name(name: &str) -> Result<(), StateError> {
     if is_state_name(name) { Ok(()) } else { Err(StateError::Name(name.to_owned())) }
 }
-
-impl std::fmt::Debug for States {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("States").field("saved", &self.saved).finish_non_exhaustive()
-    }
-}

@@ -23,7 +23,7 @@ use crate::rules::conditions::{Conditions, Subject};
 use crate::rules::copy_status::CopyStatus;
 
 /// Where the bytes of a copy come from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum CopyFrom {
     /// A blob of this account.
     Here {

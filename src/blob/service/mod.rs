@@ -208,9 +208,3 @@ impl ServiceMemory for BlobMemory {
         self.history.add(changes);
     }
 }
-
-impl std::fmt::Debug for BlobService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("BlobService")
-    }
-}

@@ -19,7 +19,7 @@ use crate::db::DbService as _;
 use crate::rules::{Context, Timestamp};
 
 /// A Put Page: its range and what is done to it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PutPages {
     /// The first byte of the range.
     pub first: u64,
@@ -32,7 +32,7 @@ pub struct PutPages {
 }
 
 /// The change that Put Page makes to its range.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum PageChange {
     /// Writes these bytes, as long as the range.
     Update(Content),

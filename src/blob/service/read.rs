@@ -26,7 +26,6 @@ pub struct Blob {
 }
 
 /// A blob with a range of its content.
-#[derive(Debug)]
 pub struct OpenedBlob {
     pub blob: Blob,
     /// The bytes that `content` has.
@@ -35,7 +34,6 @@ pub struct OpenedBlob {
 }
 
 /// Bytes of one committed state.
-#[derive(Debug)]
 pub enum BlobContent {
     /// Zeros: pages of a copy that is not done.
     Zeros,

@@ -32,7 +32,6 @@ pub struct BlockChoice<'a> {
 }
 
 /// A block list whose blocks were found.
-#[derive(Debug)]
 pub struct BlockList {
     length: u64,
     blocks: usize,
@@ -44,7 +43,6 @@ pub struct BlockList {
     basis: Basis,
 }
 
-#[derive(Debug)]
 enum Form {
     /// Extents, and the block of each.
     Loose(Vec<Extent>, Vec<Vec<u8>>),
@@ -438,11 +436,5 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         self.shared.chores.staged(self.id.0);
-    }
-}
-
-impl std::fmt::Debug for Staged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Staged").field(&self.id).finish()
     }
 }

@@ -324,15 +324,3 @@ impl Default for Content {
         Self { length: 0, md5: None, crc64: 0, bytes, synced: false }
     }
 }
-
-impl std::fmt::Debug for Content {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Content").field("length", &self.length).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for ContentWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ContentWriter").field("received", &self.received).finish_non_exhaustive()
-    }
-}

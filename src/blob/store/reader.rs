@@ -238,9 +238,3 @@ fn read_cached(file: &File, into: &mut [u8], from: u64) -> std::io::Result<usize
 fn would_wait(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::OPNOTSUPP))
 }
-
-impl std::fmt::Debug for ContentReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ContentReader").field("length", &self.length).finish_non_exhaustive()
-    }
-}

@@ -146,12 +146,6 @@ fn drop_references(conn: &Connection) -> Result<(), DbError> {
     Meta::Replaced.set(conn, Meta::Replaced.get(conn)? + 1)
 }
 
-impl std::fmt::Debug for HeldBlobs<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.held.fmt(f)
-    }
-}
-
 /// Blobs that are being saved.
 pub struct SavedBlobs<'a> {
     store: &'a BlobStore,

@@ -193,9 +193,3 @@ impl Drop for QueueService {
         }
     }
 }
-
-impl std::fmt::Debug for QueueService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "QueueService({})", self.store.database().path().display())
-    }
-}

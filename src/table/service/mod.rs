@@ -189,9 +189,3 @@ impl TableChange<'_> {
 fn table_of(tx: &TableTx<'_>, name: &TableName) -> TableResult<TableId> {
     Ok(tx.table_id(name)?.ok_or(TableDenial::TableNotFound)?)
 }
-
-impl std::fmt::Debug for TableService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TableService({})", self.store.database().path().display())
-    }
-}

@@ -65,10 +65,11 @@ fn if_missing() -> AccessConditions {
     }
 }
 
-fn denial<T: std::fmt::Debug>(result: BlobResult<T>) -> BlobDenial {
+fn denial<T>(result: BlobResult<T>) -> BlobDenial {
     match result {
         Err(BlobError::Denied { denial, .. }) => denial,
-        other => panic!("not refused: {other:?}"),
+        Err(other) => panic!("not refused: {other:?}"),
+        Ok(_) => panic!("not refused"),
     }
 }
 

@@ -135,7 +135,7 @@ fn a_body_of_another_length_than_announced_is_refused() {
         let wrong = ContentError::Length { declared, received: declared + 1 };
         assert_eq!(writer.write(b"ab"), Err(wrong));
         let wrong = ContentError::Length { declared, received: declared - 1 };
-        assert_eq!(writer.finish().unwrap_err(), wrong);
+        assert_eq!(writer.finish().err().unwrap(), wrong);
     }
     check_settled(&store, &home);
 }

@@ -122,7 +122,7 @@ fn a_missing_or_short_content_file_is_reported_by_name() {
     let error = short.read_at(1000, &mut buffer).unwrap_err();
     assert!(matches!(&error, DbError::Damaged { file, .. } if file == &path), "{error:?}");
     std::fs::remove_file(&path).unwrap();
-    let error = store.read(|tx| tx.reader(id)).unwrap_err();
+    let error = store.read(|tx| tx.reader(id)).err().unwrap();
     assert!(matches!(&error, DbError::Damaged { file, .. } if file == &path), "{error:?}");
 }
 

@@ -385,9 +385,3 @@ impl FileService {
         self.slots_mut().insert(name, slot);
     }
 }
-
-impl std::fmt::Debug for FileService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FileService({} shares, {})", self.slots().len(), time::iso(self.now()))
-    }
-}
