@@ -48,28 +48,19 @@ pub fn needs(operation: FileOperation) -> Needs {
     let delete = Needs { access: D, nobody: true, ..change };
     let replace = Needs { access: W | D, unlocked: true, ..change };
     match operation {
-        O::ListDirectory
-        | O::ListHandles
-        | O::ForceCloseHandles
-        | O::ShareLevel
-        | O::SnapshotRead => nothing,
-        O::CreateDirectory | O::GetDirectoryProperties | O::GetDirectoryMetadata => live,
+        O::CreateDirectory | O::GetDirectoryProperties => live,
         O::SetDirectoryProperties | O::SetDirectoryMetadata => Needs { access: W, ..live },
         O::RenameDirectory => Needs { access: D, ..live },
         O::DeleteDirectory => Needs { access: D, nobody: true, writable: true, ..live },
-        O::GetFileProperties | O::GetFileMetadata => look,
+        O::GetFileProperties => look,
         O::GetFile => Needs { access: R, readable_range: true, ..look },
         O::ListRanges => Needs { access: R, ..look },
-        O::PutRangeFromUrlSource | O::CopySource => {
-            Needs { access: R, readable_range: true, ..live }
-        }
+        O::CopySource => Needs { access: R, readable_range: true, ..live },
         O::SetFileProperties { resize, attributes } => {
             Needs { writable: !attributes, unlocked: resize, ..change }
         }
         O::SetFileMetadata => change,
-        O::PutRange | O::ClearRange | O::PutRangeFromUrlTarget => {
-            Needs { unlocked: true, ..change }
-        }
+        O::PutRange | O::ClearRange => Needs { unlocked: true, ..change },
         O::CreateFileNew => Needs { lease_matters: true, lease_guards: true, ..live },
         O::CreateFileOver => replace,
         O::CopyDestinationOver { ignore_read_only } => {

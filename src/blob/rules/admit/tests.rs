@@ -5,7 +5,6 @@
 
 use super::super::copy::CopyRecord;
 use super::super::immutability::{Immutability, ImmutabilityPolicy, PolicyMode};
-use super::super::operation::EtagEffect;
 use super::super::state::BlobType;
 use super::super::tags::query::TagLanguage;
 use super::*;
@@ -287,7 +286,7 @@ fn pending_copies_archives_and_policies_refuse_what_they_must() {
         let due = Err(BlobDenial::BlobImmutableDueToPolicy(second(60)));
         let mut asked = ask(operation, &none);
         let stays = admit(&asked, CONTAINER, FoundObject::Blob(&kept)) != due;
-        let changes = rules.etag == EtagEffect::Moves || operation == BlobOperation::BlobDelete;
+        let changes = rules.immutable != Immutable::Admitted;
         assert_eq!(stays, !changes, "{operation:?}");
         asked.versioning = true;
         let stays = admit(&asked, CONTAINER, FoundObject::Blob(&kept)) != due;

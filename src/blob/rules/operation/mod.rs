@@ -1,7 +1,6 @@
 //! The operations of the Blob service, and the rules that each follows.
 //!
-//! Decides for each operation which conditions it takes, its lease class, its effect on the
-//! `ETag`, and which types and states of blobs it needs, in one table: [`BlobOperation::rules`].
+//! Decides for each operation which conditions it takes, its lease class, and which types and states of blobs it needs, in one table: [`BlobOperation::rules`].
 //! REST has the table of requests and permissions; [`super::admit`] has the order in which the
 //! rules are checked.
 
@@ -9,7 +8,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use rules::{Accepted, EtagEffect, Immutable, Rules};
+pub use rules::{Accepted, Immutable, Rules};
 
 /// The operations: the name in the service's own description of its interface, and the name of its
 /// documentation page.
@@ -42,15 +41,6 @@ macro_rules! operations {
 }
 
 operations! {
-    ServicePreflight "Preflight Blob Request",
-    ServiceSetProperties "Set Blob Service Properties",
-    ServiceGetProperties "Get Blob Service Properties",
-    ServiceGetStatistics "Get Blob Service Stats",
-    ServiceListContainersSegment "List Containers",
-    ServiceGetUserDelegationKey "Get User Delegation Key",
-    ServiceGetAccountInfo "Get Account Information",
-    ServiceSubmitBatch "Blob Batch",
-    ServiceFilterBlobs "Find Blobs by Tags",
     ContainerCreate "Create Container",
     ContainerGetProperties "Get Container Properties",
     ContainerGetMetadata "Get Container Metadata",
@@ -59,25 +49,16 @@ operations! {
     ContainerGetAccessPolicy "Get Container ACL",
     ContainerSetAccessPolicy "Set Container ACL",
     ContainerRestore "Restore Container",
-    ContainerRename "Rename Container",
-    ContainerSubmitBatch "Blob Batch",
-    ContainerFilterBlobs "Find Blobs by Tags in Container",
     ContainerAcquireLease "Lease Container",
     ContainerReleaseLease "Lease Container",
     ContainerRenewLease "Lease Container",
     ContainerBreakLease "Lease Container",
     ContainerChangeLease "Lease Container",
-    ContainerListBlobFlatSegment "List Blobs",
-    ContainerListBlobHierarchySegment "List Blobs",
-    ContainerListBlobFlatSegmentArrow "List Blobs",
-    ContainerListBlobHierarchySegmentArrow "List Blobs",
-    ContainerGetAccountInfo "Get Account Information",
     BlobDownload "Get Blob",
     BlobGetProperties "Get Blob Properties",
     BlobGetMetadata "Get Blob Metadata",
     BlobDelete "Delete Blob",
     BlobUndelete "Undelete Blob",
-    BlobSetExpiry "Set Blob Expiry",
     BlobSetHttpHeaders "Set Blob Properties",
     BlobSetImmutabilityPolicy "Set Blob Immutability Policy",
     BlobDeleteImmutabilityPolicy "Delete Blob Immutability Policy",
@@ -93,8 +74,6 @@ operations! {
     BlobCopyFromURL "Copy Blob From URL",
     BlobAbortCopyFromURL "Abort Copy Blob",
     BlobSetTier "Set Blob Tier",
-    BlobGetAccountInfo "Get Account Information",
-    BlobQuery "Query Blob Contents",
     BlobGetTags "Get Blob Tags",
     BlobSetTags "Set Blob Tags",
     PageBlobCreate "Put Blob",
@@ -105,7 +84,6 @@ operations! {
     PageBlobGetPageRangesDiff "Get Page Ranges",
     PageBlobResize "Set Blob Properties",
     PageBlobUpdateSequenceNumber "Set Blob Properties",
-    PageBlobCopyIncremental "Incremental Copy Blob",
     AppendBlobCreate "Put Blob",
     AppendBlobAppendBlock "Append Block",
     AppendBlobAppendBlockFromUrl "Append Block From URL",

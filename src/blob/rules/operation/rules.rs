@@ -18,17 +18,6 @@ impl Accepted {
     }
 }
 
-/// The effect of an operation on the `ETag`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum EtagEffect {
-    /// Moves it, and Last-Modified, and returns both.
-    Moves,
-    /// Returns it as it was.
-    Returned,
-    /// Neither moves nor returns it.
-    Absent,
-}
-
 /// Whether a policy or legal hold stops an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Immutable {
@@ -52,8 +41,6 @@ pub struct Rules {
     pub copy: Option<CopyKind>,
     /// How it meets a lease.
     pub lease: LeaseClass,
-    /// Its effect on the `ETag`.
-    pub etag: EtagEffect,
     /// The only type of blob that it is for.
     pub kind: Option<BlobType>,
     /// Whether it meets a blob that has uncommitted blocks and nothing else.
@@ -80,7 +67,6 @@ const PLAIN: Rules = Rules {
     source: NONE,
     copy: None,
     lease: LeaseClass::Ignored,
-    etag: EtagEffect::Absent,
     kind: None,
     reaches_uncommitted: false,
     needs_content: false,
@@ -90,15 +76,13 @@ const PLAIN: Rules = Rules {
     waits_for_copy: false,
 };
 
-const READ: Rules =
-    Rules { accepts: ALL, lease: LeaseClass::Read, etag: EtagEffect::Returned, ..PLAIN };
+const READ: Rules = Rules { accepts: ALL, lease: LeaseClass::Read, ..PLAIN };
 
 /// A write of an existing blob.
 const UPDATE: Rules = Rules {
     form: ConditionForm::Update,
     accepts: ALL,
     lease: LeaseClass::Write,
-    etag: EtagEffect::Moves,
     needs_content: true,
     immutable: Immutable::Refused,
     waits_for_copy: true,
@@ -123,7 +107,6 @@ const APPEND: Rules = Rules { kind: Some(BlobType::Append), ..EXTEND };
 const REMARK: Rules = Rules {
     form: ConditionForm::UpdateExisting,
     accepts: Accepted("T"),
-    etag: EtagEffect::Absent,
     needs_content: false,
     immutable: Immutable::Admitted,
     ..UPDATE
@@ -133,7 +116,6 @@ const REMARK: Rules = Rules {
 const STAGE: Rules = Rules {
     form: ConditionForm::Create,
     accepts: NONE,
-    etag: EtagEffect::Absent,
     kind: Some(BlobType::Block),
     reaches_uncommitted: true,
     immutable: Immutable::Admitted,
@@ -142,7 +124,6 @@ const STAGE: Rules = Rules {
 
 const BLOB_LEASE: Rules = Rules {
     lease: LeaseClass::Action,
-    etag: EtagEffect::Returned,
     needs_content: false,
     immutable: Immutable::Admitted,
     reaches_uncommitted: true,
@@ -155,11 +136,9 @@ const CONTAINER_WRITE: Rules = Rules {
     form: ConditionForm::UpdateExisting,
     accepts: Accepted("IU"),
     lease: LeaseClass::Read,
-    etag: EtagEffect::Moves,
     ..PLAIN
 };
-const CONTAINER_LEASE: Rules =
-    Rules { lease: LeaseClass::Action, etag: EtagEffect::Returned, ..CONTAINER_WRITE };
+const CONTAINER_LEASE: Rules = Rules { lease: LeaseClass::Action, ..CONTAINER_WRITE };
 
 const SOURCE: Accepted = Accepted("MNIU");
 const PART: Option<CopyKind> = Some(CopyKind::PartFromUrl);
@@ -169,53 +148,22 @@ impl Op {
     #[allow(clippy::too_many_lines, reason = "a table")]
     pub const fn rules(self) -> Rules {
         match self {
-            Self::ServicePreflight
-            | Self::ServiceSetProperties
-            | Self::ServiceGetProperties
-            | Self::ServiceGetStatistics
-            | Self::ServiceListContainersSegment
-            | Self::ServiceGetUserDelegationKey
-            | Self::ServiceGetAccountInfo
-            | Self::ServiceSubmitBatch
-            | Self::ServiceFilterBlobs
-            | Self::ContainerRestore
-            | Self::ContainerRename
-            | Self::ContainerSubmitBatch
-            | Self::ContainerFilterBlobs
-            | Self::ContainerListBlobFlatSegment
-            | Self::ContainerListBlobHierarchySegment
-            | Self::ContainerListBlobFlatSegmentArrow
-            | Self::ContainerListBlobHierarchySegmentArrow
-            | Self::ContainerGetAccountInfo
-            | Self::BlobGetAccountInfo
-            | Self::BlobUndelete
-            | Self::BlobSetExpiry => PLAIN,
-            Self::ContainerCreate => {
-                Rules { form: ConditionForm::Create, etag: EtagEffect::Moves, ..PLAIN }
-            }
+            Self::ContainerRestore | Self::BlobUndelete => PLAIN,
+            Self::ContainerCreate => Rules { form: ConditionForm::Create, ..PLAIN },
             Self::ContainerGetProperties
             | Self::ContainerGetMetadata
             | Self::ContainerGetAccessPolicy => CONTAINER_READ,
             Self::ContainerSetMetadata => Rules { accepts: Accepted("I"), ..CONTAINER_WRITE },
             Self::ContainerSetAccessPolicy => CONTAINER_WRITE,
-            Self::ContainerDelete => {
-                Rules { lease: LeaseClass::Delete, etag: EtagEffect::Absent, ..CONTAINER_WRITE }
-            }
+            Self::ContainerDelete => Rules { lease: LeaseClass::Delete, ..CONTAINER_WRITE },
             Self::ContainerAcquireLease
             | Self::ContainerReleaseLease
             | Self::ContainerRenewLease
             | Self::ContainerBreakLease
             | Self::ContainerChangeLease => CONTAINER_LEASE,
-            Self::BlobDownload | Self::BlobQuery => {
-                Rules { needs_content: true, needs_key: true, ..READ }
-            }
+            Self::BlobDownload => Rules { needs_content: true, needs_key: true, ..READ },
             Self::BlobGetProperties | Self::BlobGetMetadata => Rules { needs_key: true, ..READ },
-            Self::BlobDelete => Rules {
-                etag: EtagEffect::Absent,
-                reaches_uncommitted: true,
-                needs_content: false,
-                ..UPDATE
-            },
+            Self::BlobDelete => Rules { reaches_uncommitted: true, needs_content: false, ..UPDATE },
             Self::BlobSetHttpHeaders => UPDATE,
             Self::PageBlobResize | Self::PageBlobUpdateSequenceNumber => {
                 Rules { kind: Some(BlobType::Page), ..UPDATE }
@@ -239,7 +187,6 @@ impl Op {
             | Self::BlobBreakLease => BLOB_LEASE,
             Self::BlobCreateSnapshot => Rules {
                 lease: LeaseClass::Read,
-                etag: EtagEffect::Returned,
                 immutable: Immutable::Admitted,
                 makes_version: true,
                 needs_key: true,
@@ -261,7 +208,7 @@ impl Op {
                 Rules { form: ConditionForm::UpdateExisting, lease: LeaseClass::AbortCopy, ..PLAIN }
             }
             Self::BlobSetTier | Self::BlobSetTags => REMARK,
-            Self::BlobGetTags => Rules { accepts: Accepted("T"), etag: EtagEffect::Absent, ..READ },
+            Self::BlobGetTags => Rules { accepts: Accepted("T"), ..READ },
             Self::PageBlobCreate | Self::AppendBlobCreate | Self::BlockBlobUpload => CREATE,
             Self::BlockBlobCommitBlockList => Rules { kind: Some(BlobType::Block), ..CREATE },
             Self::PageBlobUploadPages | Self::PageBlobClearPages => PAGES,
@@ -269,7 +216,6 @@ impl Op {
             Self::PageBlobGetPageRanges | Self::PageBlobGetPageRangesDiff => {
                 Rules { kind: Some(BlobType::Page), ..READ }
             }
-            Self::PageBlobCopyIncremental => Rules { kind: Some(BlobType::Page), ..CREATE },
             Self::AppendBlobAppendBlock => APPEND,
             Self::AppendBlobAppendBlockFromUrl => Rules { source: SOURCE, copy: PART, ..APPEND },
             Self::AppendBlobSeal => Rules { accepts: SOURCE, needs_key: false, ..APPEND },

@@ -1,65 +1,63 @@
 //! The rules of all operations, written out a second time as a table to compare with.
 
-use super::{BlobOperation, EtagEffect};
+use super::BlobOperation;
 use crate::rules::conditions::ConditionForm;
 use crate::rules::lease::LeaseClass;
 
-/// Operation, conditions, source conditions, form, lease class, `ETag`. Operations that are not
+/// Operation, conditions, source conditions, form, lease class. Operations that are not
 /// listed have none of these.
 const TABLE: &str = "
-ContainerCreate               | -     | -     | create | - | new
-ContainerGetProperties        | -     | -     | read   | R | same
-ContainerGetMetadata          | -     | -     | read   | R | same
-ContainerDelete               | IU    | -     | exists | D | -
-ContainerSetMetadata          | I     | -     | exists | R | new
-ContainerGetAccessPolicy      | -     | -     | read   | R | same
-ContainerSetAccessPolicy      | IU    | -     | exists | R | new
-ContainerAcquireLease         | IU    | -     | exists | L | same
-ContainerReleaseLease         | IU    | -     | exists | L | same
-ContainerRenewLease           | IU    | -     | exists | L | same
-ContainerBreakLease           | IU    | -     | exists | L | same
-ContainerChangeLease          | IU    | -     | exists | L | same
-BlobDownload                  | MNIUT | -     | read   | R | same
-BlobGetProperties             | MNIUT | -     | read   | R | same
-BlobGetMetadata               | MNIUT | -     | read   | R | same
-BlobDelete                    | MNIUT | -     | update | W | -
-BlobSetHttpHeaders            | MNIUT | -     | update | W | new
-BlobSetImmutabilityPolicy     | U     | -     | exists | - | -
-BlobDeleteImmutabilityPolicy  | -     | -     | exists | - | -
-BlobSetLegalHold              | -     | -     | exists | - | -
-BlobSetMetadata               | MNIUT | -     | update | W | new
-BlobAcquireLease              | MNIUT | -     | update | L | same
-BlobReleaseLease              | MNIUT | -     | update | L | same
-BlobRenewLease                | MNIUT | -     | update | L | same
-BlobChangeLease               | MNIUT | -     | update | L | same
-BlobBreakLease                | MNIUT | -     | update | L | same
-BlobCreateSnapshot            | MNIUT | -     | update | R | same
-BlobStartCopyFromURL          | MNIUT | MNIUT | create | C | new
-BlobCopyFromURL               | MNIUT | MNIU  | create | W | new
-BlobAbortCopyFromURL          | -     | -     | exists | A | -
-BlobSetTier                   | T     | -     | exists | W | -
-BlobQuery                     | MNIUT | -     | read   | R | same
-BlobGetTags                   | T     | -     | read   | R | -
-BlobSetTags                   | T     | -     | exists | W | -
-PageBlobCreate                | MNIUT | -     | create | W | new
-PageBlobUploadPages           | MNIUT | -     | exists | W | new
-PageBlobClearPages            | MNIUT | -     | exists | W | new
-PageBlobUploadPagesFromURL    | MNIUT | MNIU  | exists | W | new
-PageBlobGetPageRanges         | MNIUT | -     | read   | R | same
-PageBlobGetPageRangesDiff     | MNIUT | -     | read   | R | same
-PageBlobResize                | MNIUT | -     | update | W | new
-PageBlobUpdateSequenceNumber  | MNIUT | -     | update | W | new
-PageBlobCopyIncremental       | MNIUT | -     | create | W | new
-AppendBlobCreate              | MNIUT | -     | create | W | new
-AppendBlobAppendBlock         | MNIUT | -     | exists | W | new
-AppendBlobAppendBlockFromUrl  | MNIUT | MNIU  | exists | W | new
-AppendBlobSeal                | MNIU  | -     | exists | W | new
-BlockBlobUpload               | MNIUT | -     | create | W | new
-BlockBlobPutBlobFromUrl       | MNIUT | MNIUT | create | W | new
-BlockBlobStageBlock           | -     | -     | create | W | -
-BlockBlobStageBlockFromURL    | -     | MNIU  | create | W | -
-BlockBlobCommitBlockList      | MNIUT | -     | create | W | new
-BlockBlobGetBlockList         | T     | -     | read   | R | same
+ContainerCreate               | -     | -     | create | -
+ContainerGetProperties        | -     | -     | read   | R
+ContainerGetMetadata          | -     | -     | read   | R
+ContainerDelete               | IU    | -     | exists | D
+ContainerSetMetadata          | I     | -     | exists | R
+ContainerGetAccessPolicy      | -     | -     | read   | R
+ContainerSetAccessPolicy      | IU    | -     | exists | R
+ContainerAcquireLease         | IU    | -     | exists | L
+ContainerReleaseLease         | IU    | -     | exists | L
+ContainerRenewLease           | IU    | -     | exists | L
+ContainerBreakLease           | IU    | -     | exists | L
+ContainerChangeLease          | IU    | -     | exists | L
+BlobDownload                  | MNIUT | -     | read   | R
+BlobGetProperties             | MNIUT | -     | read   | R
+BlobGetMetadata               | MNIUT | -     | read   | R
+BlobDelete                    | MNIUT | -     | update | W
+BlobSetHttpHeaders            | MNIUT | -     | update | W
+BlobSetImmutabilityPolicy     | U     | -     | exists | -
+BlobDeleteImmutabilityPolicy  | -     | -     | exists | -
+BlobSetLegalHold              | -     | -     | exists | -
+BlobSetMetadata               | MNIUT | -     | update | W
+BlobAcquireLease              | MNIUT | -     | update | L
+BlobReleaseLease              | MNIUT | -     | update | L
+BlobRenewLease                | MNIUT | -     | update | L
+BlobChangeLease               | MNIUT | -     | update | L
+BlobBreakLease                | MNIUT | -     | update | L
+BlobCreateSnapshot            | MNIUT | -     | update | R
+BlobStartCopyFromURL          | MNIUT | MNIUT | create | C
+BlobCopyFromURL               | MNIUT | MNIU  | create | W
+BlobAbortCopyFromURL          | -     | -     | exists | A
+BlobSetTier                   | T     | -     | exists | W
+BlobGetTags                   | T     | -     | read   | R
+BlobSetTags                   | T     | -     | exists | W
+PageBlobCreate                | MNIUT | -     | create | W
+PageBlobUploadPages           | MNIUT | -     | exists | W
+PageBlobClearPages            | MNIUT | -     | exists | W
+PageBlobUploadPagesFromURL    | MNIUT | MNIU  | exists | W
+PageBlobGetPageRanges         | MNIUT | -     | read   | R
+PageBlobGetPageRangesDiff     | MNIUT | -     | read   | R
+PageBlobResize                | MNIUT | -     | update | W
+PageBlobUpdateSequenceNumber  | MNIUT | -     | update | W
+AppendBlobCreate              | MNIUT | -     | create | W
+AppendBlobAppendBlock         | MNIUT | -     | exists | W
+AppendBlobAppendBlockFromUrl  | MNIUT | MNIU  | exists | W
+AppendBlobSeal                | MNIU  | -     | exists | W
+BlockBlobUpload               | MNIUT | -     | create | W
+BlockBlobPutBlobFromUrl       | MNIUT | MNIUT | create | W
+BlockBlobStageBlock           | -     | -     | create | W
+BlockBlobStageBlockFromURL    | -     | MNIU  | create | W
+BlockBlobCommitBlockList      | MNIUT | -     | create | W
+BlockBlobGetBlockList         | T     | -     | read   | R
 ";
 
 fn shown(operation: BlobOperation) -> String {
@@ -83,13 +81,8 @@ fn shown(operation: BlobOperation) -> String {
         LeaseClass::CopyTarget => "C",
         LeaseClass::AbortCopy => "A",
     };
-    let etag = match rules.etag {
-        EtagEffect::Moves => "new",
-        EtagEffect::Returned => "same",
-        EtagEffect::Absent => "-",
-    };
     let (accepts, source) = (letters(rules.accepts), letters(rules.source));
-    [operation.name(), accepts, source, form, lease, etag].join(" | ")
+    [operation.name(), accepts, source, form, lease].join(" | ")
 }
 
 #[test]
@@ -105,29 +98,11 @@ fn every_operation_follows_the_table() {
         let listed = rows.iter().find(|row| row.split(' ').next() == Some(name));
         match listed {
             Some(row) => assert_eq!(&shown, row),
-            None => assert_eq!(shown, format!("{name} | - | - | read | - | -")),
+            None => assert_eq!(shown, format!("{name} | - | - | read | -")),
         }
     }
     let known = |row: &&String| {
         BlobOperation::ALL.iter().any(|operation| row.split(' ').next() == Some(operation.name()))
     };
     assert_eq!(rows.iter().filter(known).count(), rows.len());
-}
-
-#[test]
-fn there_are_74_operations() {
-    assert_eq!(BlobOperation::ALL.len(), 74);
-}
-
-/// Every operation that moves the `ETag` of a blob is refused while the blob is archived or while
-/// a copy to it is pending; lease actions, tags and tiers never move it.
-#[test]
-fn whatever_moves_the_etag_of_a_blob_changes_it() {
-    for operation in BlobOperation::ALL {
-        let rules = operation.rules();
-        let of_blob = !operation.name().starts_with("Container");
-        if of_blob && rules.etag == EtagEffect::Moves {
-            assert!(rules.needs_content && rules.waits_for_copy, "{operation:?}");
-        }
-    }
 }

@@ -103,10 +103,8 @@ impl FileOperation {
     #[expect(clippy::match_same_arms, reason = "each row has its own source")]
     pub const fn demands(self) -> Demands {
         match self {
-            // A pending file is left out of the listing, the listing itself goes on.
-            Self::ListDirectory => NOTHING,
             // Succeed even under share none, but not while pending.
-            Self::GetFileProperties | Self::GetFileMetadata => LOOK,
+            Self::GetFileProperties => LOOK,
             // Refused by an exclusive lock on the bytes asked for.
             Self::GetFile => {
                 Demands { access: Access::R, ranges: RangeDemand::ReadOverlap, ..LOOK }
@@ -122,9 +120,9 @@ impl FileOperation {
             },
             // Not affected by byte ranges.
             Self::SetFileMetadata => CHANGE,
-            Self::PutRange | Self::ClearRange | Self::PutRangeFromUrlTarget => CHANGE_BYTES,
+            Self::PutRange | Self::ClearRange => CHANGE_BYTES,
             // It reads as Get File and Copy File do.
-            Self::PutRangeFromUrlSource | Self::CopySource => SOURCE,
+            Self::CopySource => SOURCE,
             // An ID for a file that does not exist fails; a pending directory takes no new
             // children.
             Self::CreateFileNew => Demands { lease: LeaseDemand::Write, ..LIVE },
@@ -181,17 +179,11 @@ impl FileOperation {
                 ..LIVE
             },
             // By analogy with files; directories have no leases.
-            Self::GetDirectoryProperties | Self::GetDirectoryMetadata => LIVE,
+            Self::GetDirectoryProperties => LIVE,
             // By analogy with files; the read-only attribute keeps writers off files only.
             Self::SetDirectoryProperties | Self::SetDirectoryMetadata => {
                 Demands { access: Access::W, ..LIVE }
             }
-            // The cure for a pending file works on one.
-            Self::ListHandles | Self::ForceCloseHandles => NOTHING,
-            // Share operations ignore file leases.
-            Self::ShareLevel => NOTHING,
-            // A snapshot is a read-only copy: none of this applies.
-            Self::SnapshotRead => NOTHING,
         }
     }
 }

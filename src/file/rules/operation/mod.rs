@@ -15,10 +15,7 @@ pub use demands::{Demands, LeaseDemand, RangeDemand};
 /// A REST operation, from the point of view of one file or directory it touches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FileOperation {
-    /// List Directories and Files.
-    ListDirectory,
     GetFileProperties,
-    GetFileMetadata,
     GetFile,
     ListRanges,
     SetFileProperties {
@@ -30,10 +27,6 @@ pub enum FileOperation {
     SetFileMetadata,
     PutRange,
     ClearRange,
-    /// The file that Put Range from URL writes.
-    PutRangeFromUrlTarget,
-    /// The file that Put Range from URL reads.
-    PutRangeFromUrlSource,
     /// Create File under a free name; also Copy File and Rename to one.
     CreateFileNew,
     /// Create File over an existing file.
@@ -65,17 +58,8 @@ pub enum FileOperation {
     CreateDirectory,
     DeleteDirectory,
     GetDirectoryProperties,
-    GetDirectoryMetadata,
     SetDirectoryProperties,
     SetDirectoryMetadata,
-    /// List Handles, of a file or directory.
-    ListHandles,
-    /// Force Close Handles, of a file or directory.
-    ForceCloseHandles,
-    /// Create Permission, Get Permission, and whatever concerns the share as a whole.
-    ShareLevel,
-    /// Any read with `sharesnapshot=`.
-    SnapshotRead,
 }
 
 /// The checks on an operation once its file is found.
@@ -109,10 +93,8 @@ impl Check {
 
 impl FileOperation {
     /// Every operation, with every combination of its flags, once.
-    pub const ALL: [Self; 38] = [
-        Self::ListDirectory,
+    pub const ALL: [Self; 29] = [
         Self::GetFileProperties,
-        Self::GetFileMetadata,
         Self::GetFile,
         Self::ListRanges,
         Self::SetFileProperties { resize: false, attributes: false },
@@ -122,8 +104,6 @@ impl FileOperation {
         Self::SetFileMetadata,
         Self::PutRange,
         Self::ClearRange,
-        Self::PutRangeFromUrlTarget,
-        Self::PutRangeFromUrlSource,
         Self::CreateFileNew,
         Self::CreateFileOver,
         Self::DeleteFile,
@@ -141,12 +121,7 @@ impl FileOperation {
         Self::CreateDirectory,
         Self::DeleteDirectory,
         Self::GetDirectoryProperties,
-        Self::GetDirectoryMetadata,
         Self::SetDirectoryProperties,
         Self::SetDirectoryMetadata,
-        Self::ListHandles,
-        Self::ForceCloseHandles,
-        Self::ShareLevel,
-        Self::SnapshotRead,
     ];
 }

@@ -9,9 +9,7 @@ use super::{Check, FileOperation, LeaseDemand, RangeDemand};
 /// The columns beside access and share.
 const OTHER_COLUMNS: &str = "
 operation                                | pending | lease | copy | read-only | ranges  | handles
-ListDirectory                            | -       | -     | -    | -         | -       | -
 GetFileProperties                        | x       | read  | -    | -         | -       | -
-GetFileMetadata                          | x       | read  | -    | -         | -       | -
 GetFile                                  | x       | read  | -    | -         | overlap | -
 ListRanges                               | x       | read  | -    | -         | -       | -
 SetFileProperties                        | x       | write | x    | x         | -       | -
@@ -21,8 +19,6 @@ SetFileProperties resize attributes      | x       | write | x    | -         | 
 SetFileMetadata                          | x       | write | x    | x         | -       | -
 PutRange                                 | x       | write | x    | x         | any     | -
 ClearRange                               | x       | write | x    | x         | any     | -
-PutRangeFromUrlTarget                    | x       | write | x    | x         | any     | -
-PutRangeFromUrlSource                    | x       | -     | -    | -         | overlap | -
 CreateFileNew                            | x       | write | -    | -         | -       | -
 CreateFileOver                           | x       | write | x    | x         | any     | -
 DeleteFile                               | x       | write | x    | x         | -       | on it
@@ -40,13 +36,8 @@ RenameDirectory                          | x       | -     | -    | -         | 
 CreateDirectory                          | x       | -     | -    | -         | -       | -
 DeleteDirectory                          | x       | -     | -    | x         | -       | on it
 GetDirectoryProperties                   | x       | -     | -    | -         | -       | -
-GetDirectoryMetadata                     | x       | -     | -    | -         | -       | -
 SetDirectoryProperties                   | x       | -     | -    | -         | -       | -
 SetDirectoryMetadata                     | x       | -     | -    | -         | -       | -
-ListHandles                              | -       | -     | -    | -         | -       | -
-ForceCloseHandles                        | -       | -     | -    | -         | -       | -
-ShareLevel                               | -       | -     | -    | -         | -       | -
-SnapshotRead                             | -       | -     | -    | -         | -       | -
 ";
 
 /// The lines of a table in `share_modes.txt`, below a heading that begins so.
@@ -65,16 +56,16 @@ fn column(name: &str) -> Vec<FileOperation> {
     use FileOperation as O;
     match name {
         "Create" => vec![O::CreateFileOver, O::CopyDestinationOver { ignore_read_only: false }],
-        "Get" => vec![O::GetFile, O::CopySource, O::PutRangeFromUrlSource],
+        "Get" => vec![O::GetFile, O::CopySource],
         "Ranges" => vec![O::ListRanges],
-        "Put" => vec![O::PutRange, O::ClearRange, O::PutRangeFromUrlTarget],
+        "Put" => vec![O::PutRange, O::ClearRange],
         "Props" => [(false, false), (false, true), (true, false), (true, true)]
             .map(|(resize, attributes)| O::SetFileProperties { resize, attributes })
             .into(),
         "Meta" => vec![O::SetFileMetadata],
         "Delete" => vec![O::DeleteFile, O::RenameTarget { ignore_read_only: false }],
         "Lease" => vec![O::LeaseAcquire],
-        "Look" => vec![O::GetFileProperties, O::GetFileMetadata, O::ListDirectory],
+        "Look" => vec![O::GetFileProperties],
         other => panic!("no column {other}"),
     }
 }
@@ -160,13 +151,8 @@ fn access_outside_the_share_table_is_as_listed() {
         (O::CreateDirectory, ""),
         (O::DeleteDirectory, "d"),
         (O::GetDirectoryProperties, ""),
-        (O::GetDirectoryMetadata, ""),
         (O::SetDirectoryProperties, "w"),
         (O::SetDirectoryMetadata, "w"),
-        (O::ListHandles, ""),
-        (O::ForceCloseHandles, ""),
-        (O::ShareLevel, ""),
-        (O::SnapshotRead, ""),
     ] {
         assert_eq!(Some(operation.demands().access), Access::parse(access), "{operation:?}");
     }
