@@ -1,8 +1,8 @@
 //! Opens paths within a share, never outside its root.
 //!
 //! The one place that resolves a path of more than one component: `openat2` with
-//! `RESOLVE_BENEATH`, so that a link on the way is followed only while it stays inside. Decides
-//! what a failed resolution means; spelling is left to [`super::share_dir`].
+//! `RESOLVE_BENEATH`, and no link on the way is followed: rules know a directory by one path.
+//! Decides what a failed resolution means; spelling is left to [`super::share_dir`].
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,18 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::kept_dirs::{KeptDir, KeptDirs, KnownDir};
 use super::stat::{Births, Stat};
 use crate::disk::error::{StoreError, doing, failing};
 use crate::rules::FileId;
 
-const INSIDE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
-
-/// The kernel answers `EAGAIN` when a rename elsewhere raced with a `..` in a link's target, and
-/// asks to try again.
-const RESOLVE_TRIES: u32 = 64;
+const INSIDE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 /// The most roots of shares that this process keeps open; the one opened first is closed for the
 /// next, and opened again when its share is used. Thousands of idle shares cost no descriptors.
@@ -144,13 +140,13 @@ impl Root {
     pub(crate) fn open_at(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW;
         match path.rsplit_once('/') {
-            None if path.is_empty() => open_below(self.fd()?.as_fd(), ".", flags, INSIDE),
-            None => open_below(self.fd()?.as_fd(), path, flags, INSIDE),
-            Some((parent, name)) => open_below(self.dir(parent)?.as_fd(), name, flags, INSIDE),
+            None if path.is_empty() => open_below(self.fd()?.as_fd(), ".", flags),
+            None => open_below(self.fd()?.as_fd(), path, flags),
+            Some((parent, name)) => open_below(self.dir(parent)?.as_fd(), name, flags),
         }
     }
 
-    /// The directory `path`, for use as the start of further calls. A link at its end is followed.
+    /// The directory `path`, for use as the start of further calls.
     pub(crate) fn dir(&self, path: &str) -> Result<Dir, Errno> {
         const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
         if path.is_empty() {
@@ -165,16 +161,11 @@ impl Root {
             }
             KnownDir::Check(_, generation) | KnownDir::Unknown(generation) => generation,
         };
-        // A path with a link in it is not kept: it changes when a link or its target is moved.
-        let (fd, straight) =
-            match open_below(root.as_fd(), path, FLAGS, INSIDE | ResolveFlags::NO_SYMLINKS) {
-                Err(Errno::LOOP) => (open_below(root.as_fd(), path, FLAGS, INSIDE)?, false),
-                opened => (opened?, true),
-            };
+        let fd = open_below(root.as_fd(), path, FLAGS)?;
         let id = Stat::of(&fd).map_err(|_| Errno::NOENT)?.id;
         let dir = KeptDir { fd: Arc::new(fd), id };
         // Without birth times a new directory may have the identity of a removed one.
-        if straight && self.births == Births::Kept {
+        if self.births == Births::Kept {
             self.kept.keep(path, dir.clone(), generation);
         }
         Ok(Dir(dir))
@@ -261,33 +252,22 @@ fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens a path below `dir`. One that is longer than a system call takes is opened in parts, as
 /// a program reaches it that walks down: trees that deep can be made, also by moving one.
-fn open_below(
-    dir: BorrowedFd<'_>,
-    path: &str,
-    flags: OFlags,
-    how: ResolveFlags,
-) -> Result<OwnedFd, Errno> {
+fn open_below(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     if path.len() > PATH_BYTES_MAX {
         let most = &path.as_bytes()[..PATH_BYTES_MAX];
         // A slash is never part of another character.
         let Some(cut) = most.iter().rposition(|byte| *byte == b'/') else {
             return Err(Errno::NAMETOOLONG);
         };
-        let first = open_below(dir, &path[..cut], OFlags::PATH | OFlags::DIRECTORY, how)?;
-        return open_below(first.as_fd(), &path[cut + 1..], flags, how);
+        let first = open_below(dir, &path[..cut], OFlags::PATH | OFlags::DIRECTORY)?;
+        return open_below(first.as_fd(), &path[cut + 1..], flags);
     }
     let flags = flags | OFlags::CLOEXEC;
-    let mut tries = 1;
-    loop {
-        match rustix::fs::openat2(dir, path, flags, Mode::empty(), how) {
-            Err(Errno::AGAIN | Errno::INTR) if tries < RESOLVE_TRIES => tries += 1,
-            answer => return answer,
-        }
-    }
+    retry_on_intr(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), INSIDE))
 }
 
 /// True if a resolution that failed so found nothing inside the share: a component is missing, is
-/// no directory, leads outside (`EXDEV`) or in circles (`ELOOP`).
+/// no directory, is a link (`ELOOP`) or leads outside (`EXDEV`).
 fn is_miss(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP)
 }
