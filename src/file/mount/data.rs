@@ -256,8 +256,20 @@ pub fn allocate(
     reply: ReplyEmpty,
 ) {
     let flags = FallocateFlags::from_bits_retain(mode.cast_unsigned());
-    let reserve = move |fd: &OwnedFd| rustix::fs::fallocate(fd, flags, offset, length);
-    on_pool(state, move |state| on_file(state, fh, reserve), |done| answer(done, reply));
+    let reserve = move |state: &Arc<State>| {
+        let file = file(state, fh)?;
+        let descriptor = Descriptor::of(state, Arc::clone(&file))?;
+        let fd = descriptor.fd();
+        let reserve = || Ok(rustix::fs::fallocate(fd, flags, offset, length).map_err(of_system));
+        let at = (Some(offset), usize::try_from(length).unwrap_or(usize::MAX));
+        match use_range(state, Attempt::Last, (&file, fd), at, (None, RangeUse::Write), reserve) {
+            Some(Ok(done)) => done,
+            // The call does not say who holds a lock: the caller writes instead, as it does where
+            // nothing can be reserved.
+            _ => Err(Errno::EOPNOTSUPP),
+        }
+    };
+    on_pool(state, reserve, |done| answer(done, reply));
 }
 
 /// `lseek(2)` for data and holes; the kernel knows the other kinds itself.
@@ -275,7 +287,8 @@ pub fn seek(state: &Arc<State>, fh: u64, offset: i64, whence: i32, reply: ReplyL
 }
 
 /// `copy_file_range(2)` between two files of the mount: at most [`COPY_MAX`] bytes, after which
-/// the caller asks again.
+/// the caller asks again. Under mandatory locks the kernel is left to read and write, which say who
+/// holds a lock.
 pub fn copy(
     state: &Arc<State>,
     (from, mut from_at): (u64, u64),
@@ -283,6 +296,9 @@ pub fn copy(
     length: u64,
     reply: ReplyWrite,
 ) {
+    if state.options.mandatory_locks {
+        return reply.error(Errno::EOPNOTSUPP);
+    }
     let copy = move |state: &Arc<State>| {
         let source = Descriptor::of(state, file(state, from)?)?;
         on_file(state, to, |target| {
