@@ -50,6 +50,8 @@ pub struct ServedElsewhere {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherServer {
     pub pid: u32,
+    /// Some other program that locks the directory.
+    pub is_foreign: bool,
     /// The host or container it runs in, if that is another one.
     pub host: Option<String>,
     /// Its data directory, or else its command line.
@@ -59,7 +61,9 @@ pub struct OtherServer {
 
 impl fmt::Display for ServedElsewhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is served by another latchfs", self.path.display())?;
+        let is_foreign = self.by.as_ref().is_some_and(|by| by.is_foreign);
+        let by = if is_foreign { "locked by another program" } else { "served by another latchfs" };
+        write!(f, "{} is {by}", self.path.display())?;
         if let Some(by) = &self.by {
             write!(f, " (pid {}", by.pid)?;
             if by.pid == std::process::id() && by.host.is_none() {
@@ -116,16 +120,20 @@ pub(crate) fn lock_folder(
 }
 
 /// Locks a directory of the user's, as [`lock_folder`] does. `None` where the file system has no
-/// such locks, as network file systems do: the directory is served all the same.
+/// such locks, as network file systems do, and where this user may not read the directory, which a
+/// lock needs: the directory is served all the same.
 pub(crate) fn lock_served(
     directory: &Path,
     notes: &Path,
 ) -> Result<Option<OwnedFd>, DataRootError> {
     match lock_folder(directory, directory, notes) {
         Ok(lock) => Ok(Some(lock)),
-        Err(DataRootError::Store { source: StoreError::Io { source, .. }, .. }) => {
+        Err(DataRootError::Store {
+            source: source @ (StoreError::Io { .. } | StoreError::PermissionDenied),
+            ..
+        }) => {
             let path = directory.display();
-            log::warn!("{path}: a second server is not kept away, no locks here: {source}");
+            log::warn!("{path}: a second server is not kept away, no lock is to be had: {source}");
             Ok(None)
         }
         Err(error) => Err(error),
@@ -154,13 +162,18 @@ fn other_server(lock: impl AsFd, notes: &Path) -> Option<OtherServer> {
     match (note, pid) {
         (Some(note), _) => Some(OtherServer {
             pid: note.pid,
+            is_foreign: false,
             host: (note.host != host()).then_some(note.host),
             place: Some(format!("data directory {}", note.data.display())),
             since: Some(Timestamp(note.since)),
         }),
-        (None, Some(pid)) => {
-            Some(OtherServer { pid, host: None, place: command(pid), since: started(pid) })
-        }
+        (None, Some(pid)) => Some(OtherServer {
+            pid,
+            is_foreign: !is_latchfs(pid),
+            host: None,
+            place: command(pid),
+            since: started(pid),
+        }),
         (None, None) => None,
     }
 }
