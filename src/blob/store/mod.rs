@@ -158,7 +158,9 @@ impl BlobStore {
         let file = folder.join("blob.db");
         let begin = |conn: &Connection| {
             if !conn.table_exists(None, "unsynced")? {
+                // Of 0.2, which kept backslashes in names.
                 conn.execute_batch(schema::UNSYNCED)?;
+                conn.execute_batch(schema::SLASHES)?;
             }
             let known = StoreStart::read(conn)?;
             let waits = known.unused || !known.unsynced.is_empty();

@@ -16,6 +16,17 @@ CREATE TABLE IF NOT EXISTS unsynced (
 
 pub(super) const UNSYNCED: &str = unsynced!();
 
+/// Gives blobs a slash for each backslash, but for those whose name another blob has already.
+pub(super) const SLASHES: &str = "
+UPDATE blob SET name = CAST(replace(CAST(name AS TEXT), '\\', '/') AS BLOB)
+    WHERE instr(name, x'5c') AND NOT EXISTS (
+        SELECT 1 FROM blob other WHERE other.container = blob.container
+            AND other.name = CAST(replace(CAST(blob.name AS TEXT), '\\', '/') AS BLOB));
+UPDATE tag SET name = (SELECT name FROM blob WHERE id = state) WHERE instr(name, x'5c');
+UPDATE OR IGNORE upload SET name = CAST(replace(CAST(name AS TEXT), '\\', '/') AS BLOB)
+    WHERE instr(name, x'5c');
+";
+
 /// Names are BLOBs, so that order, prefix and marker compare the same bytes: those of UTF-8.
 pub(super) const SCHEMA: Schema = Schema {
     version: 1,

@@ -230,3 +230,28 @@ fn the_counter_rises_follows_the_clock_and_survives_a_restart_without_a_jump() {
     let store = home.open();
     assert_eq!(next(&store, 0), 9_000_000_003);
 }
+
+#[test]
+fn names_that_0_2_kept_with_a_backslash_have_a_slash_unless_another_blob_has_that_name() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    for name in ["a\\b", "x\\y\\z", "taken\\n", "taken/n"] {
+        put(&store, container, name, name.as_bytes());
+        if name == "a\\b" {
+            let place = (container, "a\\b", StateKey::Snapshot(Timestamp(7)));
+            let content = whole(&store, b"old");
+            store.write(move |tx| tx.put(place.0, place.1, place.2, &"", content)).unwrap();
+        }
+    }
+    drop(store);
+    let file = rusqlite::Connection::open(home.dir.path().join("blob.db")).unwrap();
+    file.execute_batch("DROP TABLE unsynced").unwrap();
+    drop(file);
+    let store = home.open();
+    for (name, sent) in [("a/b", "a\\b"), ("x/y/z", "x\\y\\z"), ("taken/n", "taken/n")] {
+        let id = row(&store, container, name).unwrap().id;
+        assert_eq!(content_of(&store, id), sent.as_bytes());
+    }
+    assert_eq!(keys(&store, container, "a/b").len(), 2);
+    assert_eq!(keys(&store, container, "taken\\n").len(), 1);
+}
