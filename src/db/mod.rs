@@ -179,7 +179,8 @@ impl Database {
         let counters = Arc::new(Counters::default());
         let mut connection = connection::open_writer(path, schema, sync)?;
         // A server that was killed has left one.
-        wal.found(connection::wal_pages(&connection));
+        let length = std::fs::metadata(place::wal_of(path)).map_or(0, |log| log.len());
+        wal.found(connection::wal_pages(&connection), length);
         let locked_file = Arc::new(LockedFile::open(path)?);
         let (grown, counted) = (Arc::clone(&wal), Arc::clone(&counters));
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {

@@ -55,8 +55,9 @@ impl Wal {
         Self { pages: AtomicU32::new(0), threshold, orders, changed: Condvar::new() }
     }
 
-    /// The pages that the opening finds: a checkpoint is to move them.
-    pub(super) fn found(&self, pages: u32) {
+    /// The pages that the opening finds, which a checkpoint is to move, and the length of the file.
+    pub(super) fn found(&self, pages: u32, bytes: u64) {
+        self.lock().longest = u32::try_from(bytes / FRAME).unwrap_or(u32::MAX);
         if pages > 0 {
             self.set_pages(pages);
             self.committed();
