@@ -39,6 +39,10 @@ pub const FLUSH_COUNTS_NANOS: i64 = 500_000_000;
 /// children of a shell have those of the shell, and each that ends flushes once more.
 pub const REPEATED_FLUSH_COUNTS_NANOS: i64 = 50_000_000;
 
+/// A flush that comes so long after the one before counts as a first one: what closed its copy then
+/// has ended.
+const REPEATED_MILLIS: u32 = 10_000;
+
 /// The bit of [`Open::flushed`] that says that it is not the first.
 const REPEATED: u32 = 1 << 31;
 
@@ -58,7 +62,9 @@ impl Open {
     fn set_flushed(&mut self, now: Timestamp) {
         let millis = now.0.saturating_sub(self.since.0).max(0) / MILLISECOND_NANOS;
         let millis = u32::try_from(millis).unwrap_or(u32::MAX).min(REPEATED - 2);
-        let repeated = if self.flushed == 0 { 0 } else { REPEATED };
+        let last = (self.flushed & !REPEATED).checked_sub(1);
+        let is_repeated = last.is_some_and(|last| millis.saturating_sub(last) < REPEATED_MILLIS);
+        let repeated = if is_repeated { REPEATED } else { 0 };
         self.flushed = (millis + 1) | repeated;
     }
 
@@ -369,8 +375,11 @@ mod tests {
             // It has outlived the first flush: another process has its descriptor too.
             assert!(opens.set_flushed(slot, HandleId(1), at(600)));
             assert!(free(&opens, at(650)) && !free(&opens, at(652)), "{others} others");
+            // That process has ended since.
+            assert!(opens.set_flushed(slot, HandleId(1), at(20_000)));
+            assert!(free(&opens, at(20_400)), "{others} others");
             opens.remove(slot, HandleId(1));
-            assert!(free(&opens, at(2000)), "{others} others");
+            assert!(free(&opens, at(22_000)), "{others} others");
         }
     }
 
