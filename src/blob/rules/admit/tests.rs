@@ -106,7 +106,7 @@ fn every_operation_meets_every_lease_state_by_its_class() {
             }
         }
     }
-    assert_eq!(cells, 44 * 6 * 3);
+    assert_eq!(cells, 40 * 6 * 3);
 }
 
 /// One condition that holds and one that fails, by letter.
@@ -384,7 +384,7 @@ fn every_operation_on_a_container_meets_every_lease_state_by_its_class() {
             }
         }
     }
-    assert_eq!(cells, 21 * 6 * 3);
+    assert_eq!(cells, 13 * 6 * 3);
 }
 
 #[test]
