@@ -37,7 +37,6 @@ pub fn refusal_of_opening(error: BlobError) -> Refusal {
 fn refusal(error: BlobError, now: Timestamp) -> Refusal {
     let (denial, writer, unchanged) = match error {
         BlobError::Denied { denial, writer, unchanged } => (denial, writer, unchanged),
-        BlobError::Stale => return Refusal::busy("the blocks changed"),
         BlobError::Store(error) => return Refusal::from(&error),
     };
     let (status, code) = code(&denial);

@@ -1,24 +1,16 @@
 //! Put Block, Put Block List, Get Block List.
 //!
 //! Decides that a first block makes an uncommitted blob, which has a lease but no content and no
-//! `ETag`, that the blocks of a list are committed with the key they were put with, and that a long
-//! list is prepared before the transaction that commits it.
-
-use std::sync::Arc;
+//! `ETag`, and that the blocks of a list are committed with the key they were put with.
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, WrittenBlob};
+use super::{BlobResult, BlobService, Content, NewBlob, WrittenBlob};
 use crate::blob::rules::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
-use crate::blob::store::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
+use crate::blob::store::{BlockList, ContainerId, StateKey};
 use crate::db::DbService as _;
-use crate::db::service::on_blocking_thread;
 use crate::rules::{Context, Etag};
-
-/// How often a long list is prepared again because its blocks changed; then it is committed in one
-/// long transaction.
-const ATTEMPTS_MAX: usize = 3;
 
 /// The answer of Get Block List.
 #[derive(Clone, Debug)]
@@ -29,14 +21,6 @@ pub struct BlockLists {
     pub committed: Vec<(BlockId, u64)>,
     /// In the order of their IDs.
     pub uncommitted: Vec<(BlockId, u64)>,
-}
-
-/// A Put Block List.
-struct Commit {
-    at: BlobAt,
-    asked: AccessConditions,
-    new: NewBlob,
-    list: Vec<ListedBlock>,
 }
 
 impl BlobService {
@@ -77,44 +61,26 @@ impl BlobService {
         if list.len() > COMMITTED_MAX {
             return Err(BlobDenial::BlockListTooLong.into());
         }
-        let commit = Arc::new(Commit { at: at.clone(), asked, new, list });
-        let whole = {
-            let commit = Arc::clone(&commit);
-            move |change: &BlobChange<'_>| {
-                let place = change.admitted(LIST, &commit.at, &commit.asked)?;
-                let list = commit.resolve(change.tx, &place)?;
-                commit.publish(change, &place, list)
-            }
-        };
-        if commit.list.len() > STAGE_ABOVE {
-            for _ in 0..ATTEMPTS_MAX {
-                match self.commit_staged(cx, &commit).await {
-                    Err(BlobError::Stale) => {}
-                    other => return other,
-                }
-            }
-        }
-        self.change(cx, whole).await
-    }
-
-    /// Finds the blocks in a read, writes the list in slices, and commits it in a short
-    /// transaction.
-    async fn commit_staged(&self, cx: &Context, commit: &Arc<Commit>) -> BlobResult<WrittenBlob> {
-        let found = Arc::clone(commit);
-        let list = self
-            .look_elsewhere(cx, move |look| {
-                let place = look.admitted(LIST, &found.at, &found.asked)?;
-                found.resolve(look.tx, &place)
-            })
-            .await?;
-        let store = Arc::clone(&self.store);
-        let staged = on_blocking_thread(move || store.stage(list)).await?;
-        let commit = Arc::clone(commit);
-        let publish = move |change: &BlobChange<'_>| {
-            let place = change.admitted(LIST, &commit.at, &commit.asked)?;
-            commit.publish(change, &place, staged)
-        };
-        self.change(cx, publish).await
+        let at = at.clone();
+        let operation = BlobOperation::BlockBlobCommitBlockList;
+        self.change(cx, move |change| {
+            let place = change.admitted(operation, &at, &asked)?;
+            let current = place.blob().map(|row| row.id);
+            let found = change.tx.resolve_blocks(place.container, &at.name, current, &list)?;
+            let found = found.ok_or(BlobDenial::InvalidBlockList)?;
+            check_key(&asked, &place, &found)?;
+            let mut state = change.new_state(BlobType::Block, &place)?;
+            new.apply(&mut state, &place, change.now)?;
+            state.blocks = u32::try_from(list.len()).unwrap_or(u32::MAX);
+            state.length = found.length;
+            // The blob stays in place until its blocks are part of the new one.
+            let state =
+                change.publish(operation, &at, &place, state, SetAside::Copied, |state| {
+                    Ok(change.tx.commit_blocks(place.container, &at.name, state, &found)?)
+                })?;
+            Ok(state.into())
+        })
+        .await
     }
 
     pub fn block_lists(
@@ -140,53 +106,17 @@ impl BlobService {
     }
 }
 
-const LIST: BlobOperation = BlobOperation::BlockBlobCommitBlockList;
-
-impl Commit {
-    /// Finds the listed blocks.
-    fn resolve(&self, tx: &BlobTx<'_>, place: &ResolvedBlob) -> BlobResult<BlockList> {
-        let choices: Vec<_> = self
-            .list
-            .iter()
-            .map(|listed| BlockChoice { id: listed.id.as_bytes(), search: listed.search })
-            .collect();
-        let current = place.blob().map(|row| row.id);
-        let found = tx.resolve_blocks(place.container, &self.at.name, current, &choices)?;
-        Ok(found.ok_or(BlobDenial::InvalidBlockList)?)
+/// Refuses a list without the customer's key of its blocks.
+fn check_key(asked: &AccessConditions, place: &ResolvedBlob, list: &BlockList) -> BlobResult<()> {
+    let Some(row) = &place.row else { return Ok(()) };
+    let key = asked.key.as_deref();
+    if list.uncommitted {
+        row.record.staged.check_key(key)?;
     }
-
-    /// Refuses a list without the customer's key of its blocks.
-    fn check_key(&self, place: &ResolvedBlob, list: &BlockList) -> BlobResult<()> {
-        let Some(row) = &place.row else { return Ok(()) };
-        let key = self.asked.key.as_deref();
-        if list.has_uncommitted() {
-            row.record.staged.check_key(key)?;
-        }
-        if list.has_committed() {
-            row.record.encryption.check_key(key)?;
-        }
-        Ok(())
+    if list.committed {
+        row.record.encryption.check_key(key)?;
     }
-
-    /// Makes the blob of the blocks that were found.
-    fn publish(
-        &self,
-        change: &BlobChange<'_>,
-        place: &ResolvedBlob,
-        list: BlockList,
-    ) -> BlobResult<WrittenBlob> {
-        self.check_key(place, &list)?;
-        let mut state = change.new_state(BlobType::Block, place)?;
-        self.new.clone().apply(&mut state, place, change.now)?;
-        state.blocks = u32::try_from(list.blocks()).unwrap_or(u32::MAX);
-        state.length = list.length();
-        // The blob stays in place until its blocks are part of the new one.
-        let state = change.publish(LIST, &self.at, place, state, SetAside::Copied, |state| {
-            let made = change.tx.commit_blocks(place.container, &self.at.name, state, list)?;
-            made.ok_or(BlobError::Stale)
-        })?;
-        Ok(state.into())
-    }
+    Ok(())
 }
 
 /// Refuses an ID of another length than the others, and one block too many. True if there is no

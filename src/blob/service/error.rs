@@ -21,9 +21,6 @@ pub enum BlobError {
         /// The version that the client has already, where that is why it gets nothing.
         unchanged: Option<(Etag, Timestamp)>,
     },
-    /// Blocks of a long list changed while it was prepared; it is prepared again.
-    #[error("the blocks changed while their list was prepared")]
-    Stale,
     /// The database could not.
     #[error(transparent)]
     Store(#[from] DbError),
@@ -37,7 +34,7 @@ impl BlobError {
     pub fn denial(&self) -> Option<&BlobDenial> {
         match self {
             Self::Denied { denial, .. } => Some(denial),
-            Self::Stale | Self::Store(_) => None,
+            Self::Store(_) => None,
         }
     }
 

@@ -1,93 +1,32 @@
-//! Blocks: those that are not committed, and lists of them that become a blob. The extents of a
-//! long list are written before its commit, in slices, under a number that no row has yet. Which
-//! IDs and lists are legal is decided by the engine.
+//! Blocks: those that are not committed, and lists of them that become a blob. Which IDs and lists
+//! are legal is decided by the engine.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use super::content::Content;
-use super::extents::{Extent, ROW_MAX};
-use super::janitor::{self, Doomed};
-use super::tx::{BlobTx, Meta, WriteTx};
+use super::extents::Extent;
+use super::tx::{BlobTx, WriteTx};
 use super::types::{ContainerId, ContentId, StateId, StateKey, encode, signed, text, unsigned};
-use super::{BlobStore, Shared, extents, reclaim};
-use crate::blob::rules::blocks::BlockSearch;
+use super::{extents, janitor, reclaim};
+use crate::blob::rules::blocks::{BlockSearch, ListedBlock};
 use crate::db::DbError;
 use crate::rules::Timestamp;
 
-/// Lists of more blocks should be staged, so that their commit is short.
-pub const STAGE_ABOVE: usize = ROW_MAX;
-/// Blocks that one transaction of a long list writes.
-const SLICE: usize = 8 * ROW_MAX;
-
-/// An entry of a block list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BlockChoice<'a> {
-    pub id: &'a [u8],
-    /// Where to look for it.
-    pub search: BlockSearch,
-}
-
-/// A block list whose blocks were found.
+/// A block list whose blocks were found, to be committed in the same transaction.
 pub struct BlockList {
-    length: u64,
-    blocks: usize,
-    /// An entry was found among the uncommitted blocks.
-    uncommitted: bool,
-    form: Form,
-    files: HashSet<ContentId>,
-    /// What was found is right while these are the same.
-    basis: Basis,
-}
-
-enum Form {
-    /// Extents, and the block of each.
-    Loose(Vec<Extent>, Vec<Vec<u8>>),
-    /// In the database already.
-    Staged(Staged),
-}
-
-/// What a list was made from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Basis {
-    /// [`Meta::Replaced`]: numbers of uploads and states come back with a saved state.
-    replaced: i64,
-    /// The uncommitted blocks: their number, and how often they changed.
-    upload: Option<(i64, i64)>,
-    /// The state with the committed blocks, and its generation, if any were used.
-    committed: Option<(StateId, Option<i64>)>,
-}
-
-#[derive(Clone, Copy)]
-struct Found {
-    file: ContentId,
-    offset: u64,
-    length: u64,
-}
-
-impl BlockList {
     /// Length of the blob that the list makes.
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// How many blocks the list has.
-    pub fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    /// True if a block of the list was not committed before.
-    pub fn has_uncommitted(&self) -> bool {
-        self.uncommitted
-    }
-
-    /// True if a block of the list is one of the blob as it is.
-    pub fn has_committed(&self) -> bool {
-        self.basis.committed.is_some()
-    }
+    pub length: u64,
+    /// A block of the list was not committed before.
+    pub uncommitted: bool,
+    /// A block of the list is one of the blob as it is.
+    pub committed: bool,
+    /// The extent of each block.
+    extents: Vec<Extent>,
+    ids: Vec<Vec<u8>>,
+    files: HashSet<ContentId>,
 }
 
 impl BlobTx<'_> {
@@ -126,7 +65,7 @@ impl BlobTx<'_> {
         container: ContainerId,
         name: &str,
     ) -> Result<Vec<(Vec<u8>, u64)>, DbError> {
-        let Some((upload, _)) = self.upload(container, name)? else { return Ok(Vec::new()) };
+        let Some(upload) = self.upload(container, name)? else { return Ok(Vec::new()) };
         let sql = "SELECT id, length FROM block WHERE upload = ?1 ORDER BY id";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([upload])?;
@@ -166,71 +105,50 @@ impl BlobTx<'_> {
         container: ContainerId,
         name: &str,
         current: Option<StateId>,
-        list: &[BlockChoice<'_>],
+        list: &[ListedBlock],
     ) -> Result<Option<BlockList>, DbError> {
         let upload = self.upload(container, name)?;
-        let mut search = Search {
-            tx: self,
-            upload: upload.map(|(upload, _)| upload),
-            current,
-            uncommitted: None,
-            committed: None,
-            took_uncommitted: false,
-        };
-        let mut found = Vec::with_capacity(list.len());
-        let mut ids = Vec::with_capacity(list.len());
+        let (uncommitted, committed) = (None, None);
+        let mut search =
+            Search { tx: self, upload, current, uncommitted, committed, took_uncommitted: false };
+        let mut extents = Vec::with_capacity(list.len());
         let mut files = HashSet::new();
         let mut length = 0;
-        for choice in list {
-            let Some(block) = search.find(choice)? else { return Ok(None) };
-            found.push(Extent {
-                start: length,
-                length: block.length,
-                file: block.file,
-                offset: block.offset,
-                write: 0,
-            });
+        for listed in list {
+            let Some(block) = search.find(listed)? else { return Ok(None) };
+            extents.push(Extent { start: length, write: 0, ..block });
             files.insert(block.file);
-            ids.push(choice.id.to_vec());
             length += block.length;
         }
-        let committed = match current.filter(|_| search.committed.is_some()) {
-            Some(state) => Some((state, self.generation(state)?)),
-            None => None,
-        };
-        let basis = Basis { replaced: Meta::Replaced.get(self.conn)?, upload, committed };
-        let form = Form::Loose(found, ids);
-        let uncommitted = search.took_uncommitted;
-        Ok(Some(BlockList { length, blocks: list.len(), uncommitted, form, files, basis }))
+        let (uncommitted, committed) = (search.took_uncommitted, search.committed.is_some());
+        let ids = list.iter().map(|listed| listed.id.as_bytes().to_vec()).collect();
+        Ok(Some(BlockList { length, uncommitted, committed, extents, ids, files }))
     }
 
-    /// The upload of a name: its number, and how often it changed.
-    fn upload(&self, container: ContainerId, name: &str) -> Result<Option<(i64, i64)>, DbError> {
-        let sql = "SELECT id, changes FROM upload WHERE container = ?1 AND name = ?2";
+    /// The number of the upload of a name.
+    fn upload(&self, container: ContainerId, name: &str) -> Result<Option<i64>, DbError> {
+        let sql = "SELECT id FROM upload WHERE container = ?1 AND name = ?2";
         let mut select = self.conn.prepare_cached(sql)?;
         let given = params![container.0, name.as_bytes()];
-        Ok(select.query_row(given, |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+        Ok(select.query_row(given, |row| row.get(0)).optional()?)
     }
 
-    fn all_uncommitted(&self, upload: i64) -> Result<HashMap<Vec<u8>, Found>, DbError> {
+    fn all_uncommitted(&self, upload: i64) -> Result<HashMap<Vec<u8>, Extent>, DbError> {
         let sql = "SELECT id, file, offset, length FROM block WHERE upload = ?1";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([upload])?;
         let mut blocks = HashMap::new();
         while let Some(row) = rows.next()? {
-            let found = Found {
+            let found = Extent {
                 file: ContentId(unsigned(row.get(1)?)?),
                 offset: unsigned(row.get(2)?)?,
                 length: unsigned(row.get(3)?)?,
+                start: 0,
+                write: 0,
             };
             blocks.insert(row.get(0)?, found);
         }
         Ok(blocks)
-    }
-
-    fn generation(&self, state: StateId) -> Result<Option<i64>, DbError> {
-        let mut select = self.conn.prepare_cached("SELECT generation FROM blob WHERE id = ?1")?;
-        Ok(select.query_row([state.0], |row| row.get(0)).optional()?)
     }
 }
 
@@ -239,25 +157,26 @@ struct Search<'a, 'b> {
     tx: &'a BlobTx<'b>,
     upload: Option<i64>,
     current: Option<StateId>,
-    uncommitted: Option<HashMap<Vec<u8>, Found>>,
-    committed: Option<HashMap<Vec<u8>, Found>>,
+    uncommitted: Option<HashMap<Vec<u8>, Extent>>,
+    committed: Option<HashMap<Vec<u8>, Extent>>,
     /// One of the uncommitted blocks was found.
     took_uncommitted: bool,
 }
 
 impl Search<'_, '_> {
-    fn find(&mut self, choice: &BlockChoice<'_>) -> Result<Option<Found>, DbError> {
-        if choice.search != BlockSearch::Committed {
-            let found = self.uncommitted()?.get(choice.id).copied();
+    fn find(&mut self, listed: &ListedBlock) -> Result<Option<Extent>, DbError> {
+        let id = listed.id.as_bytes();
+        if listed.search != BlockSearch::Committed {
+            let found = self.uncommitted()?.get(id).copied();
             self.took_uncommitted |= found.is_some();
-            if found.is_some() || choice.search == BlockSearch::Uncommitted {
+            if found.is_some() || listed.search == BlockSearch::Uncommitted {
                 return Ok(found);
             }
         }
-        Ok(self.committed()?.get(choice.id).copied())
+        Ok(self.committed()?.get(id).copied())
     }
 
-    fn uncommitted(&mut self) -> Result<&HashMap<Vec<u8>, Found>, DbError> {
+    fn uncommitted(&mut self) -> Result<&HashMap<Vec<u8>, Extent>, DbError> {
         let blocks = match (self.uncommitted.take(), self.upload) {
             (Some(blocks), _) => blocks,
             (None, Some(upload)) => self.tx.all_uncommitted(upload)?,
@@ -266,14 +185,13 @@ impl Search<'_, '_> {
         Ok(self.uncommitted.insert(blocks))
     }
 
-    fn committed(&mut self) -> Result<&HashMap<Vec<u8>, Found>, DbError> {
+    fn committed(&mut self) -> Result<&HashMap<Vec<u8>, Extent>, DbError> {
         let blocks = match (self.committed.take(), self.current) {
             (Some(blocks), _) => blocks,
             (None, Some(current)) => {
                 let mut committed = HashMap::new();
                 for (id, extent) in extents::blocks_of(self.tx.conn, current)? {
-                    let Extent { file, offset, length, .. } = extent;
-                    committed.entry(id).or_insert(Found { file, offset, length });
+                    committed.entry(id).or_insert(extent);
                 }
                 committed
             }
@@ -324,7 +242,7 @@ impl WriteTx<'_> {
     }
 
     fn upload_or_new(&self, container: ContainerId, name: &str) -> Result<i64, DbError> {
-        if let Some((upload, _)) = self.upload(container, name)? {
+        if let Some(upload) = self.upload(container, name)? {
             return Ok(upload);
         }
         let upload = self.shared.new_id();
@@ -339,102 +257,32 @@ impl WriteTx<'_> {
 
     /// Removes the uncommitted blocks of a name.
     pub fn drop_blocks(&self, container: ContainerId, name: &str) -> Result<(), DbError> {
-        if let Some((upload, _)) = self.upload(container, name)? {
+        if let Some(upload) = self.upload(container, name)? {
             janitor::upload(self.conn, self.shared, upload)?;
         }
         Ok(())
     }
 
     /// Makes the blob of a list, in place of the current state, and removes the uncommitted
-    /// blocks. `None`: the blocks changed since the list was resolved, and nothing was done.
+    /// blocks.
     pub fn commit_blocks(
         &self,
         container: ContainerId,
         name: &str,
         record: &impl Serialize,
-        list: BlockList,
-    ) -> Result<Option<StateId>, DbError> {
-        let committed = match list.basis.committed {
-            Some((state, _)) => Some((state, self.generation(state)?)),
-            None => None,
-        };
-        let upload = self.upload(container, name)?;
-        let basis = Basis { replaced: Meta::Replaced.get(self.conn)?, upload, committed };
-        if basis != list.basis {
-            return Ok(None);
-        }
+        list: &BlockList,
+    ) -> Result<StateId, DbError> {
         if let Some(only_blocks) = self.standing(container, name, StateKey::Uncommitted)? {
             janitor::state(self.conn, self.shared, only_blocks.id)?;
         }
-        let number = match &list.form {
-            Form::Staged(staged) => Some(staged.id),
-            Form::Loose(..) => None,
-        };
         let place = (container, name, StateKey::Current);
-        let id = self.put_row(place, &encode(record)?, list.length, None, number)?;
-        match list.form {
-            Form::Loose(found, ids) => {
-                let ids = ids.iter().map(Vec::as_slice);
-                extents::insert_blocks(self.conn, id, &found, ids)?;
-            }
-            Form::Staged(_) => Doomed::Rows(id.0).pardon(self.conn)?,
-        }
-        for file in list.files {
-            reclaim::add_reference(self.conn, id.0, file)?;
+        let id = self.put_row(place, &encode(record)?, list.length, None)?;
+        let ids = list.ids.iter().map(Vec::as_slice);
+        extents::insert_blocks(self.conn, id, &list.extents, ids)?;
+        for file in &list.files {
+            reclaim::add_reference(self.conn, id.0, *file)?;
         }
         self.drop_blocks(container, name)?;
-        Ok(Some(id))
-    }
-}
-
-impl BlobStore {
-    /// Writes a list of more than [`STAGE_ABOVE`] blocks in slices, so that its commit is short
-    /// and other writes get their turn. Waits for commits: not for event loops.
-    pub fn stage(&self, mut list: BlockList) -> Result<BlockList, DbError> {
-        if let Form::Loose(found, ids) = &list.form
-            && found.len() > STAGE_ABOVE
-        {
-            list.form = Form::Staged(self.write_slices(found, ids)?);
-        }
-        Ok(list)
-    }
-
-    fn write_slices(&self, found: &[Extent], ids: &[Vec<u8>]) -> Result<Staged, DbError> {
-        let staged = Staged::new(&self.shared);
-        let (id, doomed) = (staged.id, Doomed::Rows(staged.id.0));
-        self.database.write(move |conn| doomed.note(conn))?;
-        for (found, ids) in found.chunks(SLICE).zip(ids.chunks(SLICE)) {
-            let (found, ids) = (found.to_vec(), ids.to_vec());
-            self.database.write(move |conn| {
-                if !doomed.is_noted(conn)? {
-                    // All rows were replaced, those of the slices before too.
-                    return Err(DbError::Busy("all blobs were replaced; try again".to_owned()));
-                }
-                extents::insert_blocks(conn, id, &found, ids.iter().map(Vec::as_slice))
-            })?;
-        }
-        Ok(staged)
-    }
-}
-
-/// Extents of a long block list, written under a number that no row has yet. They are noted as
-/// doomed until a commit gives them to a blob, so that the janitor removes them when this value is
-/// dropped, and the next start after a kill.
-struct Staged {
-    id: StateId,
-    shared: Arc<Shared>,
-}
-
-impl Staged {
-    fn new(shared: &Arc<Shared>) -> Self {
-        let id = StateId(shared.new_id());
-        shared.chores.staging(id.0);
-        Self { id, shared: Arc::clone(shared) }
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        self.shared.chores.staged(self.id.0);
+        Ok(id)
     }
 }

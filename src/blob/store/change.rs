@@ -28,7 +28,7 @@ impl WriteTx<'_> {
     ) -> Result<StateId, DbError> {
         let (length, record) = (content.length(), encode(record)?);
         let place = (container, name, key);
-        let id = self.put_row(place, &record, length, inline(&content), None)?;
+        let id = self.put_row(place, &record, length, inline(&content))?;
         self.fill(id, content)?;
         Ok(id)
     }
@@ -246,20 +246,17 @@ impl WriteTx<'_> {
         }
     }
 
-    /// Makes or replaces a row; the content of the old one is removed. With `number`, the row gets
-    /// that number, and the extents that are stored under it.
+    /// Makes or replaces a row; the content of the old one is removed.
     pub(super) fn put_row(
         &self,
         (container, name, key): (ContainerId, &str, StateKey),
         record: &[u8],
         length: u64,
         inline: Option<&[u8]>,
-        number: Option<StateId>,
     ) -> Result<StateId, DbError> {
         let standing = self.standing(container, name, key)?;
         if let Some(standing) = standing {
-            let kept = number.is_none() && self.clear(&standing)?;
-            if kept {
+            if self.clear(&standing)? {
                 self.conn
                     .prepare_cached(
                         "UPDATE blob SET deleted = NULL, until = NULL, tagged = 0,
@@ -272,7 +269,7 @@ impl WriteTx<'_> {
             }
             janitor::state(self.conn, self.shared, standing.id)?;
         }
-        let id = number.unwrap_or_else(|| StateId(self.shared.new_id()));
+        let id = StateId(self.shared.new_id());
         self.add_row(id, (container, name, key), record, length, inline)?;
         Ok(id)
     }

@@ -6,7 +6,6 @@
 //! reference. So a pass of the janitor begins there, a pass that fails or panics is repeated, and
 //! a kill loses nothing.
 
-use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -50,21 +49,21 @@ impl Doomed {
     }
 
     /// Notes that it has to be removed, by the next start at the latest.
-    pub(super) fn note(self, conn: &Connection) -> Result<(), DbError> {
+    fn note(self, conn: &Connection) -> Result<(), DbError> {
         conn.prepare_cached("INSERT OR IGNORE INTO doomed (kind, id) VALUES (?1, ?2)")?
             .execute(self.columns())?;
         Ok(())
     }
 
-    /// Takes the note back, or says that the removal is done.
-    pub(super) fn pardon(self, conn: &Connection) -> Result<(), DbError> {
+    /// The removal is done.
+    fn pardon(self, conn: &Connection) -> Result<(), DbError> {
         conn.prepare_cached("DELETE FROM doomed WHERE kind = ?1 AND id = ?2")?
             .execute(self.columns())?;
         Ok(())
     }
 
     /// True if it is still to be removed: a restored state may need it again.
-    pub(super) fn is_noted(self, conn: &Connection) -> Result<bool, DbError> {
+    fn is_noted(self, conn: &Connection) -> Result<bool, DbError> {
         let mut select = conn.prepare_cached("SELECT 1 FROM doomed WHERE kind = ?1 AND id = ?2")?;
         Ok(select.exists(self.columns())?)
     }
@@ -188,8 +187,6 @@ struct State {
     ended: u64,
     /// Files that no body is written to any more. Without a row, nothing refers to them.
     closed: Vec<ContentId>,
-    /// Block lists that are being written. They are noted as doomed for the next start only.
-    staging: HashSet<i64>,
     /// Rows were noted as doomed.
     doomed: bool,
     /// The next pass asks for a checkpoint.
@@ -216,16 +213,6 @@ impl Chores {
     /// No body is written to the file any more.
     pub(super) fn file_closed(&self, file: ContentId) {
         self.ask(|state| state.closed.push(file));
-    }
-
-    /// A block list is being written under this number.
-    pub(super) fn staging(&self, id: i64) {
-        self.lock().staging.insert(id);
-    }
-
-    /// The block list was written: its rows belong to a blob, or are removed.
-    pub(super) fn staged(&self, id: i64) {
-        self.ask(|state| state.doomed |= state.staging.remove(&id));
     }
 
     fn ask(&self, change: impl FnOnce(&mut State)) {
@@ -375,9 +362,7 @@ impl Janitor {
             return Ok(());
         }
         // Read by the writer, after the transaction that asked for this pass.
-        let removed = database.write_for(Purpose::Delete, Doomed::all).and_then(|mut doomed| {
-            let staging = self.shared.chores.lock().staging.clone();
-            doomed.retain(|what| !matches!(what, Doomed::Rows(owner) if staging.contains(owner)));
+        let removed = database.write_for(Purpose::Delete, Doomed::all).and_then(|doomed| {
             doomed.into_iter().try_for_each(|what| self.remove_in_slices(database, what))
         });
         self.shared.chores.lock().doomed |= removed.is_err();

@@ -58,7 +58,7 @@ use self::tx::{Meta, OpenFiles};
 use self::types::ContentId;
 use crate::db::{CheckpointHooks, Database, DbError, Purpose, Store, SyncMode, Tuning, Version};
 
-pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
+pub use self::blocks::BlockList;
 pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
 pub use self::list::{
     BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob, TagSearch, TaggedPage,

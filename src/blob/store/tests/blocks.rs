@@ -1,47 +1,33 @@
-//! Blocks and block lists: what a list finds, what a commit replaces, long lists in slices.
+//! Blocks and block lists: what a list finds, what a commit replaces, long lists.
 
 use super::{CURRENT, Home, bytes, check_settled, content_of, put, put_block, row};
-use crate::blob::rules::blocks::BlockSearch;
 use crate::blob::rules::blocks::BlockSearch::{Committed, Latest, Uncommitted};
-use crate::blob::store::{
-    BlobStore, BlockChoice, BlockList, ContainerId, Content, STAGE_ABOVE, StateId, StateKey,
-};
+use crate::blob::rules::blocks::{BlockId, BlockSearch, ListedBlock};
+use crate::blob::store::{BlobStore, ContainerId, Content, StateId, StateKey};
 use crate::db::DbError;
 use crate::rules::Timestamp;
 
 type Named<'a> = (&'a [u8], BlockSearch);
 
-fn resolve(
-    store: &BlobStore,
-    container: ContainerId,
-    name: &str,
-    list: &[Named<'_>],
-) -> Option<BlockList> {
-    let list: Vec<_> =
-        list.iter().map(|(id, search)| BlockChoice { id, search: *search }).collect();
-    let current = row(store, container, name).map(|row| row.id);
-    store.read(|tx| tx.resolve_blocks(container, name, current, &list)).unwrap()
-}
-
-fn commit(
-    store: &BlobStore,
-    container: ContainerId,
-    name: &str,
-    list: BlockList,
-) -> Option<StateId> {
-    let name = name.to_owned();
-    store.write(move |tx| tx.commit_blocks(container, &name, &"", list)).unwrap()
-}
-
-/// Resolves and commits in two steps.
+/// Puts the blob of a list. `None`: an entry names no block.
 fn put_list(
     store: &BlobStore,
     container: ContainerId,
     name: &str,
     list: &[Named<'_>],
 ) -> Option<StateId> {
-    let list = resolve(store, container, name, list)?;
-    Some(commit(store, container, name, list).expect("nothing changed meanwhile"))
+    let entry = |(id, search): &Named<'_>| {
+        let id = BlockId::from_bytes(id.to_vec());
+        ListedBlock { search: *search, id }
+    };
+    let (list, name): (Vec<_>, _) = (list.iter().map(entry).collect(), name.to_owned());
+    let current = row(store, container, &name).map(|row| row.id);
+    store
+        .write(move |tx| match tx.resolve_blocks(container, &name, current, &list)? {
+            Some(found) => tx.commit_blocks(container, &name, &"", &found).map(Some),
+            None => Ok::<_, DbError>(None),
+        })
+        .unwrap()
 }
 
 fn ids(blocks: Vec<(Vec<u8>, u64)>) -> Vec<(String, u64)> {
@@ -111,7 +97,7 @@ fn entries_look_where_they_say() {
 
     for unknown in [(&b"b"[..], Uncommitted), (b"n", Committed), (b"x", Latest)] {
         let list = [(&b"a"[..], Latest), unknown];
-        assert!(resolve(&store, c, "blob", &list).is_none(), "{unknown:?}");
+        assert!(put_list(&store, c, "blob", &list).is_none(), "{unknown:?}");
     }
     let list = [
         (&b"a"[..], Committed),
@@ -166,58 +152,6 @@ fn a_commit_ends_the_row_of_the_uncommitted_blob() {
     assert!(row(&store, c, "blob").is_some());
 }
 
-#[test]
-fn a_list_is_stale_when_blocks_or_the_blob_changed_since() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    put_block(&store, c, "blob", b"a", b"one");
-    put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
-    let committed_only = || resolve(&store, c, "blob", &[(b"a", Committed)]).unwrap();
-
-    let list = committed_only();
-    put_block(&store, c, "blob", b"b", b"two");
-    assert_eq!(commit(&store, c, "blob", list), None, "a block came");
-
-    let list = resolve(&store, c, "blob", &[(b"b", Latest)]).unwrap();
-    put_block(&store, c, "blob", b"b", b"TWO");
-    assert_eq!(commit(&store, c, "blob", list), None, "a block was replaced");
-
-    let list = committed_only();
-    store.write(move |tx| tx.drop_blocks(c, "blob")).unwrap();
-    assert_eq!(commit(&store, c, "blob", list), None, "the blocks went");
-
-    let list = committed_only();
-    put(&store, c, "blob", b"other");
-    assert_eq!(commit(&store, c, "blob", list), None, "the blob was replaced");
-
-    let id = row(&store, c, "blob").unwrap().id;
-    assert_eq!(content_of(&store, id), b"other");
-    // The record alone may change.
-    put_block(&store, c, "blob", b"z", b"last");
-    let list = resolve(&store, c, "blob", &[(b"z", Latest)]).unwrap();
-    store.write(move |tx| tx.update(id, &"leased")).unwrap();
-    assert!(commit(&store, c, "blob", list).is_some());
-    check_settled(&store, &home);
-}
-
-#[test]
-fn a_list_of_a_blob_that_was_replaced_is_stale_after_a_restart_too() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    for _ in 0..10 {
-        put_block(&store, c, "blob", b"a", b"one");
-        put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
-    }
-    drop(store);
-    let store = home.open();
-    let lists: Vec<_> =
-        (0..40).map(|_| resolve(&store, c, "blob", &[(b"a", Committed)]).unwrap()).collect();
-    for (round, list) in lists.into_iter().enumerate() {
-        put(&store, c, "blob", b"other");
-        assert_eq!(commit(&store, c, "blob", list), None, "replaced {} times", round + 1);
-    }
-}
-
 fn many(store: &BlobStore, container: ContainerId, count: usize) -> (Vec<Vec<u8>>, Vec<u8>) {
     let ids: Vec<_> = (0..count).map(|block| format!("{block:06}").into_bytes()).collect();
     let mut all = Vec::new();
@@ -240,17 +174,13 @@ fn many(store: &BlobStore, container: ContainerId, count: usize) -> (Vec<Vec<u8>
 }
 
 #[test]
-fn a_long_list_is_staged_and_committed() {
+fn a_long_list_is_committed_and_replaced_again() {
     let home = Home::new();
     let (store, c) = home.with_container();
     put(&store, c, "blob", &bytes(1, 50_000));
     let (ids, all) = many(&store, c, 5000);
     let list: Vec<Named<'_>> = ids.iter().map(|id| (id.as_slice(), Latest)).collect();
-    let list = resolve(&store, c, "blob", &list).unwrap();
-    assert_eq!((list.blocks(), list.length()), (5000, 500_000));
-    let staged = store.stage(list).unwrap();
-    assert_eq!((staged.blocks(), staged.length()), (5000, 500_000));
-    let id = commit(&store, c, "blob", staged).unwrap();
+    let id = put_list(&store, c, "blob", &list).unwrap();
     assert!(content_of(&store, id) == all);
     assert_eq!(committed(&store, id).len(), 5000);
     check_settled(&store, &home);
@@ -259,44 +189,6 @@ fn a_long_list_is_staged_and_committed() {
     check_settled(&store, &home);
     let id = row(&store, c, "blob").unwrap().id;
     assert_eq!(content_of(&store, id), b"small");
-}
-
-#[test]
-fn a_staged_list_that_is_not_committed_leaves_nothing() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    let (ids, _) = many(&store, c, STAGE_ABOVE + 1);
-    let list: Vec<Named<'_>> = ids.iter().map(|id| (id.as_slice(), Latest)).collect();
-    let stage = || store.stage(resolve(&store, c, "blob", &list).unwrap()).unwrap();
-    let rows = || -> i64 {
-        let count = |tx: &crate::blob::store::BlobTx<'_>| {
-            let count = tx.conn.query_row("SELECT count(*) FROM extents", [], |row| row.get(0))?;
-            Ok::<_, DbError>(count)
-        };
-        store.read(count).unwrap()
-    };
-    drop(stage());
-    store.settle().unwrap();
-    assert_eq!(rows(), 0);
-
-    // The transaction refuses after the commit of the list.
-    let staged = stage();
-    let refused = store.write(move |tx| {
-        tx.commit_blocks(c, "blob", &"", staged)?;
-        Err::<(), _>(DbError::Closed)
-    });
-    assert!(refused.is_err());
-    store.settle().unwrap();
-    assert_eq!(rows(), 0);
-
-    // Stale.
-    let staged = stage();
-    assert!(rows() > 0);
-    put_block(&store, c, "blob", b"000000", b"again");
-    assert_eq!(commit(&store, c, "blob", staged), None);
-    store.settle().unwrap();
-    assert_eq!(rows(), 0);
-    check_settled(&store, &home);
 }
 
 #[test]

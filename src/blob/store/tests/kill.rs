@@ -7,10 +7,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use super::{CURRENT, Home, body, bytes, check_settled, whole};
-use crate::blob::rules::blocks::BlockSearch;
-use crate::blob::store::{
-    BlobStore, BlockChoice, BodyRole, ContainerId, Content, ContentReader, StateKey,
-};
+use crate::blob::rules::blocks::{BlockId, BlockSearch, ListedBlock};
+use crate::blob::store::{BlobStore, BodyRole, ContainerId, Content, ContentReader, StateKey};
 use crate::db::testing::child;
 use crate::db::{DbError, SyncMode, Tuning};
 use crate::rules::Timestamp;
@@ -108,9 +106,12 @@ fn step(
                 store.write(move |tx| tx.put_block(c, &owned, id, content, Timestamp(1)))?;
             }
             store.write(move |tx| {
-                let choice = |id| BlockChoice { id, search: BlockSearch::Latest };
-                let list = tx.resolve_blocks(c, &owned, None, &[choice(b"a"), choice(b"b")])?;
-                tx.commit_blocks(c, &owned, &seed, list.expect("both were put")).map(drop)
+                let list = [b"a", b"b"].map(|id| ListedBlock {
+                    search: BlockSearch::Latest,
+                    id: BlockId::from_bytes(id.to_vec()),
+                });
+                let list = tx.resolve_blocks(c, &owned, None, &list)?;
+                tx.commit_blocks(c, &owned, &seed, &list.expect("both were put")).map(drop)
             })
         }
         Kind::Remove => store.write(move |tx| match tx.state::<u64>(c, &owned, CURRENT)? {

@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Home, body, bytes, put, read_all};
-use crate::blob::rules::blocks::BlockSearch;
+use super::{Home, bytes, put, read_all};
 use crate::blob::store::janitor::Doomed;
-use crate::blob::store::{BlobStore, BlockChoice, BodyRole, ContainerId, StateId};
+use crate::blob::store::{BlobStore, ContainerId, StateId};
 use crate::db::DbError;
 use crate::disk::synced::watch;
-use crate::rules::Timestamp;
 
 fn save(store: &BlobStore, folder: &Path) {
     let mut saved = store.save(folder).unwrap();
@@ -123,29 +121,6 @@ fn a_chore_of_before_removes_nothing_of_a_restored_state() {
     }
     store.settle().unwrap();
     assert!(read(&store, id) == sent);
-}
-
-#[test]
-fn a_block_list_that_was_resolved_before_a_replacement_is_not_committed_after_it() {
-    let home = Home::new();
-    let store = home.open();
-    let c = container(&store);
-    for id in [b"a", b"b"] {
-        let content = body(&store, BodyRole::Part, &bytes(1, 20_000));
-        store.write(move |tx| tx.put_block(c, "blob", id, content, Timestamp(1))).unwrap();
-    }
-    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
-    save(&store, folder.path());
-    let choices = [b"a", b"b"].map(|id| BlockChoice { id, search: BlockSearch::Latest });
-    let resolve =
-        || store.read(|tx| tx.resolve_blocks(c, "blob", None, &choices)).unwrap().unwrap();
-    let before = resolve();
-    restore(&store, folder.path());
-    let commit = |list| store.write(move |tx| tx.commit_blocks(c, "blob", &"", list)).unwrap();
-    // The same blocks under the same numbers: only the replacement tells them apart.
-    assert_eq!(commit(before), None);
-    let id = commit(resolve()).unwrap();
-    assert_eq!(read(&store, id).len(), 40_000);
 }
 
 #[test]
