@@ -41,7 +41,6 @@
 //!   cli          the command line
 //!   testing      a server for tests of other programs, in their process
 //!   client       share modes for programs that know latchfs
-//!   fuzzing      entry points for fuzzers, in no program
 //! ```
 //!
 //! To write a test, start at [`testing`]; to read the source, at [`rules`] and one service.
@@ -58,6 +57,7 @@ pub mod disk;
 pub mod file;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
+#[path = "../fuzz/entry.rs"]
 pub mod fuzzing;
 pub mod http;
 pub mod journal;

@@ -52,8 +52,6 @@ const ARROWS: [(&str, &[&str]); 22] = [
     // A server for tests of other programs.
     ("testing", &["rules", "clock", "journal", "bench", "api", "server", "X/rules", "X/service"]),
     ("cli", &["*"]),
-    // Entry points for fuzzers, in no program.
-    ("fuzzing", &["*"]),
     // lib.rs, main.rs and the roots of services, which only declare modules.
     ("", &["*"]),
 ];
