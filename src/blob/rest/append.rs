@@ -6,7 +6,7 @@ use super::BlobCall;
 use super::body::{ReceivedPart, not_empty};
 use crate::blob::rules::BlobOperation;
 use crate::blob::rules::append::{APPEND_MAX, AppendConditions};
-use crate::blob::service::Appended;
+use crate::blob::service::{Appended, BodyRole};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
@@ -27,7 +27,9 @@ impl BlobCall<'_> {
             self.check_announced("an append has at least one byte")?;
             Ok(conditions)
         };
-        let part = self.receive_part(operation, Some(body), APPEND_MAX, parameters).await?;
+        let part = self
+            .receive_part(operation, Some(body), (BodyRole::Part, APPEND_MAX), parameters)
+            .await?;
         let ReceivedPart { engine, at, asked, parameters: conditions, body } = part;
         let reply = body.checksum(Reply::created());
         let content = not_empty(body.content)?;

@@ -8,6 +8,7 @@ use super::BlobCall;
 use super::body::{DOCUMENT_MAX, ReceivedPart, SentSums, not_empty};
 use crate::blob::rules::BlobOperation;
 use crate::blob::rules::blocks::{BlockId, BlockIdError, BlockSearch, COMMITTED_MAX, ListedBlock};
+use crate::blob::service::BodyRole;
 use crate::http::checksum::{crc64, crc64_text};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -26,7 +27,9 @@ impl BlobCall<'_> {
             self.check_announced("a block has at least one byte")?;
             Ok(id)
         };
-        let part = self.receive_part(operation, Some(body), BLOCK_MAX, parameters).await?;
+        let part = self
+            .receive_part(operation, Some(body), (BodyRole::Part, BLOCK_MAX), parameters)
+            .await?;
         let ReceivedPart { engine, at, asked, parameters: id, body } = part;
         let reply = body.checksum(Reply::created());
         let content = not_empty(body.content)?;

@@ -3,14 +3,11 @@
 //! Decides how long a body may be and that a checksum is compared before anything refers to the
 //! bytes. Memory for one request is bounded by the pieces that arrive, whatever the body's length.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
-use hyper::body::{Body as _, Bytes, Frame, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use tokio::time::timeout;
 
 use super::BlobCall;
@@ -33,12 +30,6 @@ use crate::http::unframed::Unframer;
 pub(super) const DOCUMENT_MAX: usize = 8 << 20;
 /// Bytes of a refused request that are read so that its connection stays usable.
 const DRAIN_MAX: usize = 64 << 20;
-/// Bytes of a body that are written together, between borders of this size.
-const WRITE_BYTES: u64 = 256 << 10;
-/// A piece that is shorter is written at once: a client that sends little at a time would keep
-/// far more memory with its pieces than they are long.
-const GATHERED_MIN: usize = 32 << 10;
-
 /// A body that was received.
 pub(super) struct ReceivedBody {
     pub content: Content,
@@ -64,7 +55,7 @@ impl ReceivedBody {
     }
 }
 
-/// A part of a blob that was received: a block, bytes to append, pages.
+/// Content that was received: a blob, a block, bytes to append, pages.
 pub(super) struct ReceivedPart<P> {
     pub engine: Arc<BlobService>,
     pub at: BlobAt,
@@ -72,74 +63,6 @@ pub(super) struct ReceivedPart<P> {
     /// The parameters of the operation.
     pub parameters: P,
     pub body: ReceivedBody,
-}
-
-/// A body on its way in.
-pub(super) struct Arriving {
-    /// What was found of it by [`Arriving::has_come`].
-    first: Option<Result<Frame<Bytes>, hyper::Error>>,
-    pub rest: Incoming,
-}
-
-impl From<Incoming> for Arriving {
-    fn from(rest: Incoming) -> Self {
-        Self { first: None, rest }
-    }
-}
-
-impl Arriving {
-    /// True if all of the body is here already, as that of a short request mostly is: it came
-    /// together with the head. Does not wait.
-    pub(super) async fn has_come(&mut self) -> bool {
-        let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut self.rest).poll_frame(cx))).await;
-        match polled {
-            Poll::Pending => false,
-            Poll::Ready(None) => true,
-            Poll::Ready(Some(first)) => {
-                let is_data = first.as_ref().is_ok_and(Frame::is_data);
-                self.first = Some(first);
-                is_data && self.rest.is_end_stream()
-            }
-        }
-    }
-
-    async fn frame(&mut self) -> Option<Result<Frame<Bytes>, hyper::Error>> {
-        match self.first.take() {
-            Some(first) => Some(first),
-            // Else the end would be waited for, which is known.
-            None if self.rest.is_end_stream() => None,
-            None => self.rest.frame().await,
-        }
-    }
-}
-
-/// Pieces of a body that are written together.
-#[derive(Default)]
-struct Gathered {
-    pieces: Vec<Bytes>,
-    /// Bytes of the body up to the end of the pieces.
-    end: u64,
-}
-
-impl Gathered {
-    /// Adds a piece: the pieces that are to be written now, if any.
-    fn add(&mut self, mut piece: Bytes) -> Vec<Bytes> {
-        let to_border = WRITE_BYTES - self.end % WRITE_BYTES;
-        self.end += piece.len() as u64;
-        if piece.len() < GATHERED_MIN {
-            self.pieces.push(piece);
-            return std::mem::take(&mut self.pieces);
-        }
-        let Some(to_border) = usize::try_from(to_border).ok().filter(|to| *to <= piece.len())
-        else {
-            self.pieces.push(piece);
-            return Vec::new();
-        };
-        let after = piece.split_off(to_border);
-        self.pieces.push(piece);
-        let rest = if after.is_empty() { Vec::new() } else { vec![after] };
-        std::mem::replace(&mut self.pieces, rest)
-    }
 }
 
 /// The checksums that a request gives for its document.
@@ -186,13 +109,13 @@ impl BlobCall<'_> {
         }
     }
 
-    /// Receives the body of an operation that writes a part of a blob, once the operation is
+    /// Receives the body of an operation that writes a blob or a part of one, once the operation is
     /// admitted. `parameters` reads and checks the parameters that the operation has besides.
     pub(super) async fn receive_part<P>(
         &self,
         operation: BlobOperation,
         mut body: Option<Incoming>,
-        max: u64,
+        (role, max): (BodyRole, u64),
         parameters: impl FnOnce() -> Result<P, Refusal>,
     ) -> Result<ReceivedPart<P>, Refusal> {
         let prepared = async {
@@ -206,7 +129,7 @@ impl BlobCall<'_> {
         .await;
         let (engine, at, asked, parameters) = self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let body = self.receive(body, BodyRole::Part, max).await?;
+        let body = self.receive(body, role, max).await?;
         Ok(ReceivedPart { engine, at, asked, parameters, body })
     }
 
@@ -223,11 +146,10 @@ impl BlobCall<'_> {
     /// `Content-MD5`.
     pub(super) async fn receive(
         &self,
-        body: impl Into<Arriving>,
+        body: Incoming,
         role: BodyRole,
         max: u64,
     ) -> Result<ReceivedBody, Refusal> {
-        let body = body.into();
         let begun = async {
             let whole = role == BodyRole::Whole;
             let sent = self.sums_of_content(whole)?;
@@ -239,7 +161,7 @@ impl BlobCall<'_> {
         };
         let (sent, writer) = match begun.await {
             Ok(begun) => begun,
-            Err(refusal) => return Err(self.drain(body.rest, refusal).await),
+            Err(refusal) => return Err(self.drain(body, refusal).await),
         };
         // Until all of the body is read, a refusal ends the connection.
         let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
@@ -282,12 +204,12 @@ impl BlobCall<'_> {
 
     async fn copy_in(
         &self,
-        mut body: Arriving,
+        mut body: Incoming,
         mut writer: ContentWriter,
         max: u64,
     ) -> Result<ContentWriter, Refusal> {
         let mut frames = is_structured(self)?.then(Unframer::default);
-        let mut gathered = Gathered::default();
+        let mut received = 0;
         while let Some(mut bytes) = self.piece(&mut body).await? {
             loop {
                 let part = match &mut frames {
@@ -295,30 +217,22 @@ impl BlobCall<'_> {
                     Some(frames) => frames.next(&mut bytes)?,
                 };
                 let Some(part) = part else { break };
-                if gathered.end + part.len() as u64 > max {
+                received += part.len() as u64;
+                if received > max {
                     return Err(too_large(max));
                 }
-                writer = self.written(gathered.add(part), writer).await?;
+                let written = write(writer, part).await;
+                writer = written.map_err(|error| self.content_refusal(error))?;
             }
         }
         frames.map_or(Ok(()), |frames| frames.finish())?;
-        self.written(gathered.pieces, writer).await
-    }
-
-    async fn written(
-        &self,
-        pieces: Vec<Bytes>,
-        writer: ContentWriter,
-    ) -> Result<ContentWriter, Refusal> {
-        if pieces.is_empty() {
-            return Ok(writer);
-        }
-        write(writer, pieces).await.map_err(|error| self.content_refusal(error))
+        Ok(writer)
     }
 
     /// The next piece of a body. A client that sends nothing for too long is given up.
-    async fn piece(&self, body: &mut Arriving) -> Result<Option<Bytes>, Refusal> {
-        loop {
+    async fn piece(&self, body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
+        // Else the end would be waited for, which is known.
+        while !body.is_end_stream() {
             let frame = timeout(self.site.options.limits.body_wait, body.frame()).await;
             match frame {
                 Err(_) => {
@@ -339,6 +253,7 @@ impl BlobCall<'_> {
                 }
             }
         }
+        Ok(None)
     }
 
     /// Reads the body of a request that is refused before it was received, up to a bound and while
@@ -394,14 +309,14 @@ pub(super) fn not_empty(content: Content) -> Result<Content, Refusal> {
     Err(Refusal::header("Content-Length", "0", "a block has at least one byte"))
 }
 
-/// Writes pieces of a body. Where a file has to be made first, that is not done on the event loop.
+/// Writes a piece of a body. Where a file has to be made first, that is not done on the event loop.
 pub(super) async fn write(
     mut writer: ContentWriter,
-    pieces: Vec<Bytes>,
+    piece: Bytes,
 ) -> Result<ContentWriter, ContentError> {
-    match writer.try_write(&pieces) {
+    match writer.try_write(&piece) {
         Some(written) => written.map(|()| writer),
-        None => on_a_thread(move || writer.write_pieces(&pieces).map(|()| writer)).await,
+        None => on_a_thread(move || writer.write(&piece).map(|()| writer)).await,
     }
 }
 
@@ -430,43 +345,4 @@ fn md5_mismatch(sent: String, found: String) -> Refusal {
     Refusal::bad_because("Md5Mismatch", "")
         .with("UserSpecifiedMd5", sent)
         .with("ServerCalculatedMd5", found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The lengths of the pieces of each write, for pieces that come with these lengths.
-    fn writes(lengths: &[usize]) -> Vec<Vec<usize>> {
-        let mut gathered = Gathered::default();
-        let mut writes: Vec<_> =
-            lengths.iter().map(|length| gathered.add(Bytes::from(vec![7; *length]))).collect();
-        writes.push(gathered.pieces);
-        let lengths = |pieces: &Vec<Bytes>| pieces.iter().map(Bytes::len).collect::<Vec<_>>();
-        writes.iter().map(lengths).filter(|write| !write.is_empty()).collect()
-    }
-
-    #[test]
-    fn long_pieces_are_written_together_up_to_a_border() {
-        let piece = 64 << 10;
-        let whole = vec![piece; 4];
-        assert_eq!(writes(&[piece; 9]), [whole.clone(), whole.clone(), vec![piece]]);
-        // The first piece came together with the head.
-        let first = 1000;
-        let cut = vec![piece, piece, piece, piece - first];
-        let second = vec![first, piece, piece, piece, piece - first];
-        assert_eq!(
-            writes(&[&[first][..], &[piece; 8]].concat()),
-            [vec![first], cut, second, vec![first]]
-        );
-        let border = usize::try_from(WRITE_BYTES).unwrap();
-        assert_eq!(writes(&[border + 5]), [vec![border], vec![5]]);
-    }
-
-    #[test]
-    fn a_short_piece_is_written_at_once_and_takes_along_what_was_gathered() {
-        assert_eq!(writes(&[10, 20]), [[10], [20]]);
-        let long = GATHERED_MIN;
-        assert_eq!(writes(&[long, long, 10, long]), [vec![long, long, 10], vec![long]]);
-    }
 }

@@ -12,7 +12,7 @@ use crate::blob::rules::BlobOperation;
 use crate::blob::rules::pages::{
     PUT_MAX, SequenceAction, SequenceConditions, is_length, is_sequence_number,
 };
-use crate::blob::service::{PageChange, PageQuery, PutPages};
+use crate::blob::service::{BodyRole, PageChange, PageQuery, PutPages};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
@@ -75,7 +75,8 @@ impl BlobCall<'_> {
             }
             Ok((range, conditions))
         };
-        let part = self.receive_part(operation, body, PUT_MAX, parameters).await?;
+        let part =
+            self.receive_part(operation, body, (BodyRole::Part, PUT_MAX), parameters).await?;
         let ReceivedPart { engine, at, asked, parameters: (range, conditions), body } = part;
         let reply = body.checksum(Reply::created());
         let change = PageChange::Update(body.content);

@@ -6,11 +6,11 @@
 use hyper::body::Incoming;
 
 use super::BlobCall;
-use super::body::Arriving;
+use super::body::ReceivedPart;
 use super::headers::md5_text;
 use crate::blob::rules::pages::is_length;
 use crate::blob::rules::{BlobOperation, BlobType};
-use crate::blob::service::{BodyRole, Content, INLINE_MAX};
+use crate::blob::service::{BodyRole, Content};
 use crate::http::checksum::crc64_text;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -41,50 +41,21 @@ impl BlobCall<'_> {
         BlobType::from_name(text).ok_or_else(unknown)
     }
 
-    async fn put_block_blob(self, mut body: Option<Incoming>) -> Answer {
-        let operation = BlobOperation::BlockBlobUpload;
-        let prepared = || {
-            self.check_length(PUT_MAX)?;
-            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
-            Ok((self.engine()?, at, asked, self.new_blob(true)?))
-        };
-        let (engine, at, asked, mut new) = self.drained(&mut body, prepared()).await?;
-        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let mut body = Arriving::from(body);
-        // What is refused is refused before its body comes. One that is here already needs no look:
-        // its commit asks the rules.
-        let unasked = self.may_have_come()? && body.has_come().await;
-        let ask = || self.told(engine.check(self.cx(), operation, &at, &asked));
-        if !unasked && let Err(refused) = ask() {
-            return self.drained(&mut Some(body.rest), Err(refused)).await;
-        }
-        let received = match self.receive(body, BodyRole::Whole, PUT_MAX).await {
-            Ok(received) => received,
-            Err(refusal) if unasked => {
-                // The rules' refusal goes before that of the body.
-                ask()?;
-                return Err(refusal);
-            }
-            Err(refusal) => return Err(refusal),
-        };
-        let (md5, crc) = (received.content.md5(), received.content.crc64());
-        let reply = received.form(Reply::created());
+    async fn put_block_blob(self, body: Option<Incoming>) -> Answer {
+        let whole = (BodyRole::Whole, PUT_MAX);
+        let new = || self.new_blob(true);
+        let received = self.receive_part(BlobOperation::BlockBlobUpload, body, whole, new).await?;
+        let ReceivedPart { engine, at, asked, parameters: mut new, body } = received;
+        let (md5, crc) = (body.content.md5(), body.content.crc64());
+        let reply = body.form(Reply::created());
         new.content.md5 = md5.map(Vec::from);
-        let put = engine
-            .put_blob(&self.cx_now(), &at, asked, BlobType::Block, new, received.content)
-            .await;
+        let put =
+            engine.put_blob(&self.cx_now(), &at, asked, BlobType::Block, new, body.content).await;
         let written = self.told(put)?;
         Ok(reply
             .blob_written(&written)
             .maybe("content-md5", md5.map(md5_text))
             .header("x-ms-content-crc64", crc64_text(crc)))
-    }
-
-    /// Whether the body may be here already and is kept in memory. A client that waits for a word
-    /// before it sends the body would get that word by a look at it.
-    fn may_have_come(&self) -> Result<bool, Refusal> {
-        let short = self.announced()?.is_some_and(|length| length <= INLINE_MAX);
-        Ok(short && !self.headers.contains_key("expect"))
     }
 
     async fn create_empty(&self, kind: BlobType) -> Answer {

@@ -88,7 +88,7 @@ impl BlobCall<'_> {
             let wanted = left.min(PIECE_BYTES as u64);
             let bytes = source.read(wanted, Stretch::BeforeAnswer).await?;
             left -= bytes.len() as u64;
-            let written = write(writer, vec![bytes.into()]).await;
+            let written = write(writer, bytes.into()).await;
             writer = written.map_err(|error| self.content_refusal(error))?;
         }
         let content = finish(writer).await;
@@ -115,7 +115,7 @@ impl BlobCall<'_> {
         let engine = self.engine()?;
         if length <= AT_ONCE_MAX {
             let bytes = source.read(length, Stretch::BeforeAnswer).await?;
-            let written = write(writer, vec![bytes.into()]).await;
+            let written = write(writer, bytes.into()).await;
             let writer = written.map_err(|error| self.content_refusal(error))?;
             let content = finish(writer).await;
             let content = content.map_err(|error| self.content_refusal(error))?;
@@ -218,7 +218,7 @@ impl BackgroundCopy {
             let bytes = self.source.read(wanted, Stretch::AfterAnswer).await;
             let bytes = bytes.map_err(|refusal| refusal.message)?;
             left -= bytes.len() as u64;
-            writer = write(writer, vec![bytes.into()]).await.map_err(|error| error.to_string())?;
+            writer = write(writer, bytes.into()).await.map_err(|error| error.to_string())?;
         }
         finish(writer).await.map(Some).map_err(|error| error.to_string())
     }

@@ -4,12 +4,10 @@
 //! A short body is in its row, a longer one in a segment that many bodies share, a long one in a
 //! file of its own. Each body in a file gets a range that no other body is written to.
 
-use std::fs::File;
-use std::io::IoSlice;
+use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use md5::{Digest as _, Md5};
-use rustix::io::{Errno, pwritev, retry_on_intr};
 
 use super::Shared;
 use super::files::{Files, OpenFile};
@@ -124,45 +122,35 @@ impl ContentWriter {
 
     /// As [`ContentWriter::write`], for event loops. `None`: a file has to be made for the body
     /// first, and nothing was taken.
-    pub fn try_write(&mut self, pieces: &[impl AsRef<[u8]>]) -> Option<Result<(), ContentError>> {
-        let received = self.received + length_of(pieces);
+    pub fn try_write(&mut self, bytes: &[u8]) -> Option<Result<(), ContentError>> {
+        let received = self.received + bytes.len() as u64;
         let placed = matches!(self.target, Target::File(_)) || received <= INLINE_MAX;
-        placed.then(|| self.write_pieces(pieces))
+        placed.then(|| self.write(bytes))
     }
 
     /// Takes the next bytes. They go to the system's cache: this does not wait for the disk, but
     /// it may make a file for a body of unknown length.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
-        self.write_pieces(&[bytes])
-    }
-
-    /// As [`ContentWriter::write`] with these pieces, one after another. They are written with one
-    /// system call: the system's cache takes many bytes at once for less than few at a time.
-    pub fn write_pieces(&mut self, pieces: &[impl AsRef<[u8]>]) -> Result<(), ContentError> {
-        let received = self.received + length_of(pieces);
+        let received = self.received + bytes.len() as u64;
         if let Some(declared) = self.declared.filter(|declared| received > *declared) {
             return Err(ContentError::Length { declared, received });
         }
-        for bytes in pieces {
-            if let Some(md5) = &mut self.md5 {
-                md5.update(bytes.as_ref());
-            }
-            self.crc64.write(bytes.as_ref());
+        if let Some(md5) = &mut self.md5 {
+            md5.update(bytes);
         }
+        self.crc64.write(bytes);
         if let Target::Memory(memory) = &mut self.target {
             if received <= INLINE_MAX {
-                for bytes in pieces {
-                    memory.extend_from_slice(bytes.as_ref());
-                }
+                memory.extend_from_slice(bytes);
                 self.received = received;
                 return Ok(());
             }
             let place = Place { file: self.shared.files.create()?, offset: 0 };
-            write_at(&place, 0, &[memory])?;
+            write_at(&place, 0, memory)?;
             self.target = Target::File(place);
         }
         if let Target::File(place) = &self.target {
-            write_at(place, self.received, pieces)?;
+            write_at(place, self.received, bytes)?;
         }
         self.received = received;
         Ok(())
@@ -195,7 +183,7 @@ impl ContentWriter {
         if let (Target::Memory(memory), BodyRole::Part) = (&self.target, self.role) {
             let target = self.shared.segments.find_place(self.role, self.received)?;
             if let Target::File(place) = &target {
-                write_at(place, 0, &[memory])?;
+                write_at(place, 0, memory)?;
             }
             self.target = target;
         }
@@ -222,29 +210,9 @@ impl ContentWriter {
     }
 }
 
-fn length_of(pieces: &[impl AsRef<[u8]>]) -> u64 {
-    pieces.iter().map(|bytes| bytes.as_ref().len() as u64).sum()
-}
-
-fn write_at(place: &Place, at: u64, pieces: &[impl AsRef<[u8]>]) -> Result<(), DbError> {
-    let written = write_all_at(&place.file.file, place.offset + at, pieces);
-    written.map_err(|errno| DbError::from_errno("write", &place.file.path(), errno))
-}
-
-fn write_all_at(file: &File, mut at: u64, pieces: &[impl AsRef<[u8]>]) -> Result<(), Errno> {
-    let mut slices: Vec<_> = pieces.iter().map(|bytes| IoSlice::new(bytes.as_ref())).collect();
-    let mut left = &mut slices[..];
-    IoSlice::advance_slices(&mut left, 0);
-    while !left.is_empty() {
-        let written = match retry_on_intr(|| pwritev(file, left, at))? {
-            // Never seen on a regular file; an endless loop would be the worse answer.
-            0 => return Err(Errno::IO),
-            written => written,
-        };
-        at += written as u64;
-        IoSlice::advance_slices(&mut left, written);
-    }
-    Ok(())
+fn write_at(place: &Place, at: u64, bytes: &[u8]) -> Result<(), DbError> {
+    let written = place.file.file.write_all_at(bytes, place.offset + at);
+    written.map_err(|error| DbError::from_io("write", &place.file.path(), &error))
 }
 
 /// The segments that take bodies now: one for whole blobs, one for parts.

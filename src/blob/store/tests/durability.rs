@@ -180,15 +180,15 @@ fn a_body_gives_an_event_loop_back_what_would_wait() {
     let unknown = |role| ContentPlan { length: None, role, md5: false };
     // A file has to be made where a body of unknown length outgrows its row.
     let mut writer = store.content(unknown(BodyRole::Whole)).unwrap();
-    assert!(matches!(writer.try_write(&[bytes(1, 16 << 10)]), Some(Ok(()))));
-    assert!(writer.try_write(&[b"x"]).is_none());
+    assert!(matches!(writer.try_write(&bytes(1, 16 << 10)), Some(Ok(()))));
+    assert!(writer.try_write(b"x").is_none());
     assert_eq!(writer.received(), 16 << 10, "nothing was taken");
     writer.write(b"x").unwrap();
-    assert!(matches!(writer.try_write(&[b"y"]), Some(Ok(()))));
+    assert!(matches!(writer.try_write(b"y"), Some(Ok(()))));
     assert_eq!(writer.try_finish().unwrap().unwrap().length(), (16 << 10) + 2);
     // A short part of unknown length is placed at its end.
     let mut writer = store.content(unknown(BodyRole::Part)).unwrap();
-    assert!(matches!(writer.try_write(&[b"a line"]), Some(Ok(()))));
+    assert!(matches!(writer.try_write(b"a line"), Some(Ok(()))));
     assert!(writer.try_finish().is_none());
     assert_eq!(writer.finish().unwrap().length(), 6);
     // While a checkpoint is under way, bytes are synced before a commit can refer to them.
