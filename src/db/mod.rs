@@ -135,7 +135,6 @@ impl Default for Tuning {
 pub struct Database {
     file: Arc<Path>,
     schema: Schema,
-    sync: SyncMode,
     readers: Readers,
     writer: Arc<Writer>,
     wal: Arc<Wal>,
@@ -211,7 +210,6 @@ impl Database {
             readers: Readers::new(Arc::clone(&file), Arc::clone(&locked_file), tuning.readers),
             file,
             schema: *schema,
-            sync,
             writer,
             wal,
             counters,
@@ -319,11 +317,6 @@ impl Database {
     /// way. Never waits.
     pub fn version(&self) -> Option<Version> {
         self.writer.versions().now()
-    }
-
-    /// When commits are on the disk.
-    pub fn sync(&self) -> SyncMode {
-        self.sync
     }
 
     pub fn path(&self) -> &Path {

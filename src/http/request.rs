@@ -164,12 +164,6 @@ impl Request {
         Ok(None)
     }
 
-    /// The container, which the path must name.
-    pub fn container(&self) -> Result<&str, Refusal> {
-        let missing = || Refusal::bad("InvalidUri", "The path does not name a container.");
-        self.address.container.as_deref().ok_or_else(missing)
-    }
-
     /// Names and values of all headers that are text.
     pub fn header_pairs(&self) -> Vec<(&str, &str)> {
         let pairs = self.headers.iter();

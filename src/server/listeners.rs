@@ -266,12 +266,6 @@ impl ListenOptions {
 }
 
 impl Listeners {
-    /// No listener at all.
-    pub fn none() -> Self {
-        let credentials = vec![Credential::development()];
-        Self { list: Vec::new(), smb: Smb::default(), credentials, ca_file: None }
-    }
-
     /// Whether no service listens.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -150,11 +150,6 @@ impl BlobService {
         Ok(Self { _sweeper: sweeper, store, memory, cache })
     }
 
-    /// When a commit is on the disk.
-    pub fn sync(&self) -> SyncMode {
-        self.store.sync()
-    }
-
     /// How the service behaves.
     pub fn options(&self) -> &BlobOptions {
         &self.memory.options

@@ -228,11 +228,6 @@ impl BlobStore {
         self.database.version()
     }
 
-    /// When commits and content are on the disk.
-    pub fn sync(&self) -> SyncMode {
-        self.database.sync()
-    }
-
     /// Waits until content without a reference is gone, but for what readers still need.
     pub fn settle(&self) -> Result<(), DbError> {
         self.shared.chores.wait_until_idle();
