@@ -222,4 +222,9 @@ impl Credentials {
     pub fn get(&self, name: &str) -> Option<&Credential> {
         self.by_name.get(name)
     }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Credential> {
+        self.by_name.values()
+    }
 }

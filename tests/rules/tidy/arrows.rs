@@ -11,7 +11,7 @@ const PARTS: [&str; 6] = ["rules", "store", "service", "rest", "mount", "smb"];
 
 /// What each folder may use beside itself. In the rows of a service's parts, `X` is the service
 /// itself. Everything but the rules may use `sync`.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("rules", &[]),
     ("sync", &["rules"]),
     ("clock", &["rules"]),
