@@ -1,8 +1,8 @@
 //! The operations of the Blob service, and the rules that each follows.
 //!
-//! Decides for each operation which conditions it takes, its lease class, and which types and states of blobs it needs, in one table: [`BlobOperation::rules`].
-//! REST has the table of requests and permissions; [`super::admit`] has the order in which the
-//! rules are checked.
+//! Decides for each operation which conditions it takes, its lease class, and which types and
+//! states of blobs it needs, in one table: [`BlobOperation::rules`]. REST has the table of requests
+//! and permissions; [`super::admit`] has the order in which the rules are checked.
 
 mod rules;
 #[cfg(test)]
