@@ -48,7 +48,7 @@ impl Token {
     }
 
     /// Whether a client knows it. Takes the same time for every guess.
-    fn is(&self, guess: &str) -> bool {
+    pub(super) fn is(&self, guess: &str) -> bool {
         self.0.as_bytes().ct_eq(guess.as_bytes()).into()
     }
 }
@@ -187,5 +187,14 @@ mod tests {
         assert_ne!(one.text(), other.text());
         assert!(one.is(one.text()));
         assert!(!one.is(other.text()) && !one.is("") && !one.is(&one.text()[1..]));
+    }
+
+    #[test]
+    fn the_packages_speak_this_version_of_the_api() {
+        for file in ["clients/python/src/latchfs/_api.py", "clients/node/lib/api.js"] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(text.contains(&format!("VERSION = \"{VERSION}\"")), "{file}");
+        }
     }
 }

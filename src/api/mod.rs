@@ -32,6 +32,7 @@
 //!   clients         names of clients, marks between tests
 //!   report          findings, and ignore rules
 //!   states          the state of the server as a whole
+//!   identity        bearer tokens, also as App Service gives them to a managed identity
 //!   load            a load file for a running server
 //!   shares          shares as a whole, their snapshots
 //!   log, events     which rows of the journal a request is given, by page or as a stream
@@ -63,6 +64,7 @@ mod guard;
 mod held;
 mod hold;
 mod holds;
+mod identity;
 mod leases;
 mod load;
 mod log;
@@ -99,6 +101,7 @@ pub use guard::Token;
 pub use held::*;
 pub use hold::*;
 pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, HoldState, Release, Released};
+pub use identity::{GetToken, IDENTITY_PATH, Identity, TokenGiven};
 pub use leases::*;
 pub use load::*;
 pub use log::{GetLog, StreamRequest, events_of, listed};

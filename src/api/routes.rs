@@ -25,14 +25,15 @@ use super::{
     GetConnection, GetEvents, GetExploration, GetExplorations, GetFaults, GetGate, GetGates,
     GetHandles, GetHistory, GetHolds, GetIgnores, GetJunit, GetLease, GetLeases, GetLocks, GetLog,
     GetMessages, GetObjects, GetPending, GetReport, GetRun, GetShares, GetSnapshots, GetStates,
-    GetStatus, GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, IgnoreList, Junit,
-    LeaseBroken, LeaseList, LeaseShown, LoadInto, Loaded, LockList, MarkSet, MessageList, NewFault,
-    NewGate, ObjectList, PendingList, Release, ReleaseGate, ReleaseGates, ReleaseRequest, Released,
-    RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, RemoveIgnore, Removed, Reset,
-    ResetDone, RestoreState, RunBegun, RunEnded, RunStarted, RunState, SaveState, ServerStatus,
-    SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun, StateDeleted,
-    StateEntry, StateList, StateRestored, StepTaken, Stop, Stopping, TakeStep, TellClient,
-    TurnClock, Undelete, Undeleted, Unmount, Unmounted, WaitAtGate, Waiting, Went,
+    GetStatus, GetToken, GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, IgnoreList,
+    Junit, LeaseBroken, LeaseList, LeaseShown, LoadInto, Loaded, LockList, MarkSet, MessageList,
+    NewFault, NewGate, ObjectList, PendingList, Release, ReleaseGate, ReleaseGates, ReleaseRequest,
+    Released, RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, RemoveIgnore,
+    Removed, Reset, ResetDone, RestoreState, RunBegun, RunEnded, RunStarted, RunState, SaveState,
+    ServerStatus, SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun,
+    StateDeleted, StateEntry, StateList, StateRestored, StepTaken, Stop, Stopping, TakeStep,
+    TellClient, TokenGiven, TurnClock, Undelete, Undeleted, Unmount, Unmounted, WaitAtGate,
+    Waiting, Went,
 };
 use crate::bench::report::{IgnoreRule, Report};
 use crate::journal::json::EventPage;
@@ -307,6 +308,9 @@ calls! {
         task(Api::create_snapshot);
     DELETE "/api/v1/owner/snapshots/{snapshot}" deleteSnapshot: DeleteSnapshot => Deleted, 200 [409]
         "Deletes a snapshot", plain(Session::delete_snapshot);
+    GET "/api/v1/owner/token" token: GetToken => TokenGiven, 200 []
+        "A bearer token that --oauth basic accepts, and how programs get their own",
+        plain(Session::token);
     POST "/api/v1/owner/load" load: LoadInto => Loaded, 200 []
         "Makes what a load file names and the account does not have", plain(Session::load);
     POST "/api/v1/owner/runs" startRun: StartRun => RunStarted, 201 []

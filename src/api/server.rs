@@ -78,6 +78,8 @@ pub struct AdminOptions {
     pub exposed: bool,
     /// The secret that clients of the API must send, if one is needed.
     pub token: Option<Token>,
+    /// The secret that managed identities must send, if tokens are accepted.
+    pub identity: Option<Token>,
 }
 
 /// The control surface of a server: its socket, and its admin address if there is one. Ends when

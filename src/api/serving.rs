@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::identity::Identity;
 use super::load::Loaded;
 use super::status::{ConnectionInfo, MountRow};
 use crate::bench::{Controls, States};
@@ -40,6 +41,10 @@ pub struct About {
     pub admin: Option<String>,
     /// The token of that address, if it asks for one.
     pub admin_token: Option<String>,
+    /// Whether bearer tokens are accepted.
+    pub takes_tokens: bool,
+    /// Where programs get such tokens, if they are accepted and there is an admin address.
+    pub identity: Option<Identity>,
     /// Notes of the start for the user: who can reach the services, why nothing is mounted.
     pub notes: Vec<String>,
 }

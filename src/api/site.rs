@@ -11,7 +11,8 @@ use tokio::sync::Semaphore;
 use super::body::{AdminResponse, bytes, text};
 use super::calls::Api;
 use super::failure::ApiFailure;
-use super::guard::{Guard, VERSION, VERSION_HEADER, is_api};
+use super::guard::{Guard, Token, VERSION, VERSION_HEADER, is_api};
+use super::identity::{IDENTITY_PATH, of_managed_identity};
 use super::metrics::Metrics;
 use super::page;
 use super::server::{AdminOptions, CONNECTIONS_MAX};
@@ -69,6 +70,7 @@ pub struct Site {
 struct Admin {
     guard: Guard,
     exposed: bool,
+    identity: Option<Token>,
     looks: Arc<Looks>,
 }
 
@@ -85,10 +87,11 @@ impl Site {
     /// The site of a server, with an admin address of these options.
     pub fn new(serving: Arc<dyn Serving>, admin: Option<AdminOptions>) -> Self {
         let admin = admin.map(|options| {
-            let AdminOptions { metrics, ailments, serves_host, exposed, token, .. } = options;
+            let AdminOptions { metrics, ailments, serves_host, exposed, token, identity, .. } =
+                options;
             let places = Arc::new(Semaphore::new(LOOKS_MAX));
             let looks = Arc::new(Looks { places, metrics, ailments });
-            Admin { guard: Guard { serves_host, token }, exposed, looks }
+            Admin { guard: Guard { serves_host, token }, exposed, identity, looks }
         });
         Self { api: Arc::new(Api::new(serving)), admin }
     }
@@ -121,6 +124,7 @@ impl Site {
                 Guard::check_site(&head)?;
                 match head.uri.path() {
                     "/metrics" | "/healthz" => return Ok(admin.look(&head).await),
+                    IDENTITY_PATH => return admin.identity(&head),
                     _ if !is_api(&head) => return admin.page(&head),
                     _ => admin.admit(&head)?,
                 }
@@ -145,6 +149,16 @@ impl Admin {
         let in_query = Api::takes_token_in_query(&head.method, head.uri.path());
         let query = in_query.then(|| token_of(head)).flatten();
         self.guard.check_token(&head.headers, query)
+    }
+
+    /// A token for a managed identity, whose secret stands for that of the address.
+    fn identity(&self, head: &Parts) -> Result<AdminResponse, ApiFailure> {
+        let host = self.guard.host(head)?;
+        Guard::check_origin(head, host)?;
+        let secret = self.identity.as_ref().ok_or_else(|| {
+            ApiFailure::not_found("this server gives no tokens: start it with --oauth basic")
+        })?;
+        of_managed_identity(head, secret)
     }
 
     /// A file of the page. The page itself needs the token; what the page loads holds no secret,

@@ -14,7 +14,19 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Hold and close", &["hold", "run", "close-handle", "lease", "undelete"]),
     (
         "Data",
-        &["ls", "mk", "put", "get", "rm", "shares", "snapshot", "load", "connection-string", "sas"],
+        &[
+            "ls",
+            "mk",
+            "put",
+            "get",
+            "rm",
+            "shares",
+            "snapshot",
+            "load",
+            "connection-string",
+            "sas",
+            "token",
+        ],
     ),
     ("Test bench", &["clock", "gate", "fault", "state", "client", "explore"]),
 ];

@@ -27,6 +27,7 @@
 //!   client         `client`: names of clients
 //!   load           `load`: a load file
 //!   sas            `sas`
+//!   token          `token`
 //!   completions    `completions`
 //!   azurite_names  Azurite's command names
 //!   locate         finds the server that a command asks, and the file that it names
@@ -81,6 +82,7 @@ mod state;
 mod storage;
 mod table;
 mod time;
+mod token;
 mod variables;
 
 use std::ffi::OsString;
@@ -155,6 +157,7 @@ enum Command {
     Load(load::LoadCommand),
     ConnectionString(connection::ConnectionString),
     Sas(sas::Sas),
+    Token(token::TokenCommand),
     Clock(clock::ClockCommand),
     Gate(gate::GateCommand),
     Fault(fault::FaultCommand),
@@ -226,6 +229,7 @@ pub fn run() -> ExitCode {
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::ConnectionString(connection) => connection.run(),
         Command::Sas(sas) => sas.run(),
+        Command::Token(token) => token.run(),
         Command::Load(load) => load.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Completions(completions) => completions.run(),

@@ -17,25 +17,35 @@ use super::storage::UNRESERVED;
 use super::time::duration;
 use crate::api::{GetClock, GetStatus, ObjectAddress};
 use crate::clock::{SystemClock, TimeSource};
-use crate::http::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
+use crate::http::auth::{
+    self, AccountSas, Credential, Permissions, ResourceLevel, ServiceSas, service_token,
+};
 use crate::rules::service::ServiceKind;
 use crate::rules::{Timestamp, time};
+
+/// All services of an account, as PATH.
+const ACCOUNT: &str = "account:";
+
+/// All letters of permissions.
+const LETTERS: &str = "racwdlupxytfi";
 
 /// Where a service listens unless it was told otherwise.
 fn default_origin(service: ServiceKind) -> String {
     format!("http://127.0.0.1:{}", service.port())
 }
 
-/// Make a SAS URL for a file, share, blob, container, queue, table or entity
+/// Make a SAS: a URL for a file, share, blob, container, queue, table, entity or account
 ///
-/// A directory, or no PATH, gives a URL for all of the share. The time of --expires starts now, by
-/// the clock of the server. With --account NAME:KEY that key signs, no server is asked, and the
-/// time is that of the system.
+/// A directory, or no PATH, gives a URL for all of the share. `account:` gives a connection string
+/// with a SAS for all services, `blob:` and its like the URL of one service. The time of --expires
+/// starts now, by the clock of the server. With --account NAME:KEY that key signs, no server is
+/// asked, and the time is that of the system.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  curl \"$(latchfs sas latchfs-mnt/a.txt --expires 10m)\"")]
 pub struct Sas {
     #[arg(help = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER[/NAME], \
-                  queue:NAME or table:TABLE[/PARTITION[/ROW]]")]
+                  queue:NAME or table:TABLE[/PARTITION[/ROW]]; blob:, file:, queue: and table: \
+                  are services, account: is all of them")]
     path: Option<PathBuf>,
 
     /// Permissions, in letters [default: r; rl for a share or container]
@@ -76,6 +86,16 @@ struct Signing {
 
 impl Sas {
     pub fn run(&self) -> Result<ExitCode> {
+        if self.path.as_deref().is_some_and(|path| path == Path::new(ACCOUNT)) {
+            return self.of_account();
+        }
+        if let Some(ObjectAddress::Service(service)) =
+            self.path.as_deref().and_then(Path::to_str).and_then(ObjectAddress::read)
+        {
+            let signer = self.signer(service)?;
+            let (permissions, token) = self.account_token(&signer, &[service])?;
+            return self.show(&signer, "", &token, permissions);
+        }
         if let Some(object) = self.path.as_deref().and_then(object) {
             return self.of_object(&object);
         }
@@ -92,6 +112,42 @@ impl Sas {
         };
         let resource = if path.is_empty() { share } else { format!("{share}/{path}") };
         self.show(&signer, &resource, &sas.token(&signer.account), permissions)
+    }
+
+    /// A connection string of all services of an account, with a SAS in the place of its key.
+    fn of_account(&self) -> Result<ExitCode> {
+        let of = &self.server.of;
+        let told = of_server(&of.server.find()?, of.account.as_deref())?;
+        let services: Vec<_> = ServiceKind::ALL
+            .into_iter()
+            .filter(|service| told.endpoints.contains_key(service.label()))
+            .collect();
+        let first = *services.first().context("the server offers no service")?;
+        let signer = self.signer(first)?;
+        let (permissions, token) = self.account_token(&signer, &services)?;
+        let endpoint = |service: &ServiceKind| {
+            format!("{}Endpoint={};", service.title(), told.endpoints[service.label()])
+        };
+        let endpoints: String = services.iter().map(endpoint).collect();
+        let string = format!("{endpoints}SharedAccessSignature={token}");
+        self.show_as(&signer, ("connection_string", string), &token, permissions)
+    }
+
+    /// An account SAS for all that these services have, with its permissions.
+    fn account_token(
+        &self,
+        signer: &Signer,
+        services: &[ServiceKind],
+    ) -> Result<(Permissions, String)> {
+        let permissions = self.permitted("rl", LETTERS)?;
+        let sas = AccountSas {
+            permissions: permissions.letters(),
+            services: services.iter().map(|service| service.letter()).collect(),
+            levels: "sco".into(),
+            expiry: signer.expiry,
+            ..AccountSas::default()
+        };
+        Ok((permissions, sas.token(&signer.account)))
     }
 
     /// The permissions, if the service has their letters.
@@ -194,13 +250,24 @@ impl Sas {
     ) -> Result<ExitCode> {
         let place = utf8_percent_encode(resource, &UNRESERVED);
         let url = format!("{}/{place}?{token}", signer.endpoint.trim_end_matches('/'));
+        self.show_as(signer, ("url", url), token, permissions)
+    }
+
+    /// Shows a SAS in the form that this is the name of.
+    fn show_as(
+        &self,
+        signer: &Signer,
+        (name, form): (&str, String),
+        token: &str,
+        permissions: Permissions,
+    ) -> Result<ExitCode> {
         let answer = json!({
-            "url": url,
+            name: form,
             "token": token,
             "permissions": permissions.letters(),
             "expires": time::iso(signer.expiry),
         });
-        self.output.show(&answer, || url.clone() + "\n")?;
+        self.output.show(&answer, || form.clone() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -261,10 +328,9 @@ fn only_share(control: &Path, account: &str) -> Result<String> {
 }
 
 fn letters(text: &str) -> Result<Permissions, String> {
-    const KNOWN: &str = "racwdlupxytfi";
-    match text.chars().find(|letter| !KNOWN.contains(*letter)) {
-        Some(letter) => Err(format!("'{letter}' is none of {KNOWN}")),
-        None if text.is_empty() => Err(format!("letters of {KNOWN}")),
+    match text.chars().find(|letter| !LETTERS.contains(*letter)) {
+        Some(letter) => Err(format!("'{letter}' is none of {LETTERS}")),
+        None if text.is_empty() => Err(format!("letters of {LETTERS}")),
         None => Ok(Permissions::of_letters(text)),
     }
 }

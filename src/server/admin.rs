@@ -13,8 +13,8 @@ use super::error::StartError;
 use super::health::ailments;
 use super::host::Host;
 use super::listeners::ListenOptions;
-use crate::api::{AdminOptions, Metrics, Token};
-use crate::http::auth::Credential;
+use crate::api::{AdminOptions, IDENTITY_PATH, Identity, Metrics, Token};
+use crate::http::auth::{Credential, OauthMode};
 use crate::http::frame::{host_name, is_this_machine};
 use crate::http::observer::Observer;
 use crate::rules::service::ServiceKind;
@@ -26,6 +26,7 @@ pub struct AdminStart {
     listener: TcpListener,
     metrics: Arc<Metrics>,
     token: Option<Token>,
+    identity: Option<Token>,
     hosts: Vec<String>,
     exposed: bool,
 }
@@ -60,10 +61,11 @@ impl AdminStart {
         let listener =
             listener.map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
         let token = (exposed || is_private(listen)).then(Token::fresh);
+        let identity = (listen.oauth == OauthMode::Basic).then(Token::fresh);
         let files = accounts.iter().map(|account| Arc::clone(account.file()));
         let metrics = Arc::new(Metrics::new(files.collect()));
         let hosts = listen.hosts.clone();
-        Ok(Some(Self { listener, metrics, token, hosts, exposed }))
+        Ok(Some(Self { listener, metrics, token, identity, hosts, exposed }))
     }
 
     /// The token that clients need, if they need one.
@@ -79,6 +81,12 @@ impl AdminStart {
     /// The counters, for listeners that are asked at each scrape.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Where managed identities get tokens, at the URL of the page.
+    pub fn identity(&self, url: &str) -> Option<Identity> {
+        let header = self.identity.as_ref()?.text().to_owned();
+        Some(Identity { endpoint: format!("{url}{IDENTITY_PATH}"), header })
     }
 
     /// The observer that services tell of their answers.
@@ -104,6 +112,7 @@ impl AdminStart {
             }),
             exposed: self.exposed,
             token: self.token,
+            identity: self.identity,
         }
     }
 }

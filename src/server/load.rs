@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use schemars::{JsonSchema, Schema, schema_for};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::container_seed::upload;
@@ -36,7 +36,7 @@ use crate::table::service::{TableError, Write};
 const LOAD_MAX: u64 = 64 << 20;
 
 /// A load file: what a server is to have in Blob, Queue and Table. What exists stays as it is.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadFile {
     #[serde(default)]
@@ -47,7 +47,7 @@ struct LoadFile {
     tables: Vec<LoadTable>,
 }
 
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadContainer {
     name: String,
@@ -56,7 +56,7 @@ struct LoadContainer {
 }
 
 /// A block blob: its content is either a text or a file.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadBlob {
     name: String,
@@ -67,7 +67,7 @@ struct LoadBlob {
     content_type: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadQueue {
     name: String,
@@ -76,7 +76,7 @@ struct LoadQueue {
     messages: Vec<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadTable {
     name: String,
@@ -86,7 +86,7 @@ struct LoadTable {
 
 /// An entity as Insert Entity takes it: `NAME@odata.type` gives a property another type than that
 /// of its JSON value
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct LoadEntity {
     #[serde(rename = "PartitionKey")]
     partition: String,

@@ -20,13 +20,14 @@ use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::api::{
-    About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, MountRow, Serving, Session,
+    About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, Identity, MountRow, Serving,
+    Session,
 };
 use crate::bench::report::Follower;
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;
-use crate::http::auth::Credential;
+use crate::http::auth::{Credential, OauthMode};
 use crate::net::descriptors;
 use crate::rules::service::ServiceKind;
 use crate::rules::{Client, Owner};
@@ -224,6 +225,11 @@ impl Server {
         self.host.about.admin_token.as_deref()
     }
 
+    /// Where `DefaultAzureCredential` gets its tokens, if `--oauth basic` accepts them.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.host.about.identity.as_ref()
+    }
+
     /// Where the data is, for people.
     pub fn data(&self) -> &str {
         &self.host.about.data
@@ -310,7 +316,10 @@ fn about(
     let url = admin.map(|admin| admin.url(&options.listen)).transpose();
     let url = url.map_err(StartError::system("--admin"))?;
     let token = admin.and_then(AdminStart::token).map(|token| token.text().to_owned());
-    Ok(About { data, started: Instant::now(), admin: url, admin_token: token, notes })
+    let identity = admin.zip(url.as_deref()).and_then(|(admin, url)| admin.identity(url));
+    let takes_tokens = options.listen.oauth == OauthMode::Basic;
+    let started = Instant::now();
+    Ok(About { data, started, admin: url, admin_token: token, takes_tokens, identity, notes })
 }
 
 /// Where the options want mounts.

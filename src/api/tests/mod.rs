@@ -108,7 +108,15 @@ impl Serving for Fake {
     fn about(&self) -> About {
         let data = "memory".to_owned();
         let notes = Vec::new();
-        About { data, started: Instant::now(), admin: None, admin_token: None, notes }
+        About {
+            data,
+            started: Instant::now(),
+            admin: None,
+            admin_token: None,
+            takes_tokens: false,
+            identity: None,
+            notes,
+        }
     }
     fn reached(&self, _: &str) -> Option<super::Reached> {
         None

@@ -58,7 +58,7 @@ use listen::Listen;
 use observe::{Admin, EventArgs, Recording, Which};
 pub use registry::{RunningServer, running};
 use screen::Screen;
-pub use screen::page_with_token;
+pub use screen::{page_with_token, shell_quoted};
 
 /// Where data is kept unless the user says.
 pub const DATA_DIR: &str = "latchfs-data";
@@ -288,6 +288,8 @@ impl ServiceArgs {
             connection_string: screen::shown_string(server, terminal),
             ca_file: server.ca_file(),
             admin: screen::shown_page(server, terminal),
+            gives_tokens: server.identity().is_some(),
+            outside: screen::outside(),
             notes: &notes,
             end: &end,
         };

@@ -12,8 +12,9 @@ use crate::server::files::write_whole;
 
 /// The file's content: `pid`, `control`, `mounts` by share; `account`, `key`,
 /// `connection_string`, `endpoints` by service and `endpoint` (that of File) if a service listens;
-/// `admin`, if there is an admin address, and `admin_token`, if clients need one there; `notes`, if
-/// there is something to know, such as why nothing is mounted.
+/// `admin`, if there is an admin address, and `admin_token`, if clients need one there; `identity`,
+/// if programs get tokens there; `notes`, if there is something to know, such as why nothing is
+/// mounted.
 pub fn content(server: &Server) -> Value {
     let mut mounts = Map::new();
     let first = server.accounts().first().name();
@@ -54,6 +55,9 @@ pub fn content(server: &Server) -> Value {
     }
     if let Some(token) = server.admin_token() {
         content["admin_token"] = token.into();
+    }
+    if let Some(identity) = server.identity() {
+        content["identity"] = json!(identity);
     }
     if !server.notes().is_empty() {
         content["notes"] = server.notes().into();

@@ -1,7 +1,7 @@
 //! The start screen: mounts, endpoints, and a first conflict to paste.
 
-use std::env;
 use std::path::Path;
+use std::{env, fs};
 
 use crate::api::MountRow;
 use crate::cli::out::Paint;
@@ -31,6 +31,10 @@ pub struct Screen<'a> {
     pub ca_file: Option<&'a Path>,
     /// The address of the page.
     pub admin: Option<String>,
+    /// Whether programs can get tokens.
+    pub gives_tokens: bool,
+    /// How a command is run in this container, from outside; where there is a shell, nothing.
+    pub outside: Option<String>,
     /// Notes for the user.
     pub notes: &'a [String],
     /// How it ends.
@@ -65,6 +69,10 @@ impl Screen<'_> {
         if let Some(admin) = &self.admin {
             lines.push(row(paint, "Page", &paint.place(admin)));
         }
+        if self.gives_tokens {
+            let how = "`latchfs token --env` prints what DefaultAzureCredential needs";
+            lines.push(row(paint, "Tokens", how));
+        }
         lines.extend(self.notes.iter().map(|note| row(paint, "Note", &paint.poor(note))));
         lines.push(String::new());
         let first_try = self.first_try();
@@ -92,7 +100,16 @@ impl Screen<'_> {
         let curl =
             self.ca_file.map_or("curl".to_owned(), |ca| format!("curl --cacert {}", quoted(ca)));
         let mut lines = Vec::new();
-        if let Some(MountRow { path: mount, .. }) = self.mounts.first() {
+        if let Some(outside) = &self.outside {
+            if self.listens_for_files() {
+                let (latchfs, file) =
+                    (format!("{outside} latchfs"), format!("{}:/a.txt", self.share));
+                let hold = "--disposition open-if --share none --for 60s & sleep 1";
+                lines.push((format!("{latchfs} hold {file} {hold}"), ""));
+                lines.push((format!("{curl} \"$({latchfs} sas {file})\""), "SharingViolation"));
+                lines.push((format!("{latchfs} why {file}"), "who holds it"));
+            }
+        } else if let Some(MountRow { path: mount, .. }) = self.mounts.first() {
             let here = env::current_dir().unwrap_or_default();
             let file = match mount.strip_prefix(&here) {
                 Ok(below) => {
@@ -168,6 +185,18 @@ fn row(paint: Paint, label: &str, value: &str) -> String {
     format!("  {} {value}", paint.bold(&format!("{label:9}"))).trim_end().to_owned()
 }
 
+/// How a command is run in the container that this process is in, where that has no shell.
+pub fn outside() -> Option<String> {
+    if Path::new("/bin/sh").exists() {
+        return None;
+    }
+    // podman says what it is in the variable `container`.
+    let engine = env::var("container").is_ok_and(|name| name == "podman" || name == "oci");
+    let engine = if engine { "podman" } else { "docker" };
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(format!("{engine} exec {}", name.trim_end()))
+}
+
 /// How this program is called in another terminal: by its name, if that leads to it.
 fn program() -> String {
     let name = env!("CARGO_PKG_NAME");
@@ -180,9 +209,17 @@ fn program() -> String {
 
 /// A path as a shell wants it.
 fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+    shell_quoted(&path.display().to_string())
+}
+
+/// A word as a shell wants it.
+pub fn shell_quoted(text: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -213,6 +250,8 @@ mod tests {
             connection_string: String::new(),
             ca_file: None,
             admin: None,
+            gives_tokens: false,
+            outside: None,
             notes: &notes,
             end,
         };
@@ -230,6 +269,31 @@ mod tests {
         assert!(text.contains("hold '/mnt/my docs/a.txt' --share none"), "{text}");
         assert!(text.ends_with("\n\n  The end.\n"), "{text}");
         assert!(screen(Paint::always(), &mounts).contains("\x1b[1mMount    \x1b[0m"));
+    }
+
+    #[test]
+    fn in_a_container_without_a_shell_commands_are_run_from_outside() {
+        let endpoints = [(ServiceKind::File, "http://127.0.0.1:10004/a".to_owned())];
+        let control = Path::new("/data/control.sock");
+        let screen = Screen {
+            mounts: &[],
+            share: "docs",
+            control,
+            data: "/data",
+            endpoints: &endpoints,
+            accounts: &[],
+            connection_string: String::new(),
+            ca_file: None,
+            admin: None,
+            gives_tokens: false,
+            outside: Some("docker exec 4f2a".to_owned()),
+            notes: &[],
+            end: "",
+        };
+        let text = screen.text(Paint::NONE);
+        assert!(text.contains("    docker exec 4f2a latchfs hold docs:/a.txt --disp"), "{text}");
+        assert!(text.contains("curl \"$(docker exec 4f2a latchfs sas docs:/a.txt)\""), "{text}");
+        assert!(!text.contains("export"), "{text}");
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! Bearer tokens under `--oauth basic`.
 //!
-//! Checks issuer, audience, lifetime and intent. The token's signature is **not** checked, so a
-//! token proves nothing: the option exists to exercise a client's code for tokens. Accepted over
-//! http too, since TLS may have ended at a proxy.
+//! Writes tokens, and checks issuer, audience, lifetime and intent. A token's signature is **not**
+//! checked, so a token proves nothing: the option exists to exercise a client's code for tokens.
+//! Accepted over http too, since TLS may have ended at a proxy.
+
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::error::{AuthError, TokenFault};
 use super::grant::GrantedBy;
 use super::request::{AuthTarget, RequestView};
+use crate::rules::Timestamp;
+use crate::rules::service::ServiceKind;
 
 /// Whether bearer tokens are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +43,9 @@ const SECOND_NANOS: i64 = 1_000_000_000;
 
 const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 #[derive(Deserialize)]
@@ -65,6 +72,45 @@ const fn always() -> i64 {
 enum Audience {
     One(String),
     Several(Vec<String>),
+}
+
+/// The tenant of the tokens that are written here.
+const TENANT: &str = "00000000-0000-0000-0000-000000000001";
+/// How long before now such a token is good, for clients whose clock is behind.
+const EARLY: Duration = Duration::from_mins(5);
+
+/// Whether tokens for this audience are taken by a service of some account.
+pub fn is_for_storage(audience: &str) -> bool {
+    let audience = audience.strip_suffix('/').unwrap_or(audience);
+    let host = audience.strip_prefix("https://").filter(|host| !host.contains('/'));
+    let service = host.and_then(|host| host.split('.').nth(1));
+    let kinds = ServiceKind::ALL.map(ServiceKind::label);
+    AUDIENCES.contains(&audience) || service.is_some_and(|service| kinds.contains(&service))
+}
+
+/// A token for `audience` that names `subject`, without a signature; and its end, in seconds since
+/// 1970. `now` is the system's time.
+pub fn write_token(
+    now: Timestamp,
+    lifetime: Duration,
+    audience: &str,
+    subject: &str,
+) -> (String, i64) {
+    let seconds = |time: Timestamp| time.0.div_euclid(SECOND_NANOS);
+    let end = seconds(now.after(lifetime));
+    let claims = json!({
+        "iss": format!("https://sts.windows.net/{TENANT}/"),
+        "aud": audience,
+        "nbf": seconds(now) - EARLY.as_secs().cast_signed(),
+        "iat": seconds(now),
+        "exp": end,
+        "oid": subject,
+        "sub": subject,
+        "tid": TENANT,
+    });
+    let part = |value: &Value| BASE64URL.encode(value.to_string());
+    let head = json!({ "alg": "none", "typ": "JWT" });
+    (format!("{}.{}.unsigned", part(&head), part(&claims)), end)
 }
 
 /// The user whom the token names, if the token and the intent of the request are good.

@@ -41,7 +41,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use admission::Admission;
-pub use bearer::OauthMode;
+pub use bearer::{OauthMode, is_for_storage, write_token};
 pub use clients::{CLIENTS_MAX, ClientError, NamedClient, NamedClients, is_client_name};
 pub use credential::{
     AccountKey, Credential, CredentialError, Credentials, DEVELOPMENT_KEY, DEVELOPMENT_NAME,

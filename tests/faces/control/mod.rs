@@ -31,5 +31,6 @@ mod storage;
 mod testing;
 #[cfg(feature = "tls")]
 mod tls;
+mod tokens;
 mod user;
 mod which_server;

@@ -213,6 +213,18 @@ fn a_sas_of_any_service_permits_what_its_letters_say_and_no_more() {
     let entity = |keys: &str| row.replace("/Rows?", &format!("/Rows({keys})?"));
     assert_eq!(fetch("GET", &entity("PartitionKey='p',RowKey='r'")).0, 200);
     assert_eq!(fetch("GET", &entity("PartitionKey='q',RowKey='r'")).0, 403);
+    // For all of a service, and for all services in one connection string.
+    let service = sas(&["blob:"]).trim().to_owned();
+    assert!(fetch("GET", &(service.clone() + "&comp=list")).1.contains("<Name>bin</Name>"));
+    let into = |url: &str| url.replace("/devstoreaccount1/?", "/devstoreaccount1/bin/a%20b?");
+    assert_eq!(fetch("GET", &into(&service)).0, 200);
+    assert_eq!(fetch("DELETE", &into(&service)).0, 403);
+    assert_eq!(fetch("DELETE", &into(&sas(&["blob:", "--permissions", "d"]))).0, 202);
+    let string = sas(&["account:"]);
+    let (endpoints, token) = string.trim().split_once("SharedAccessSignature=").unwrap();
+    assert_eq!(endpoints.matches("Endpoint=http://127.0.0.1:").count(), 4, "{endpoints}");
+    let table = endpoints.split(';').find_map(|one| one.strip_prefix("TableEndpoint=")).unwrap();
+    assert_eq!(fetch("GET", &format!("{table}/Tables?{token}")).0, 200);
     let wrong = folder.ask(&["sas", "queue:jobs", "--permissions", "w"]);
     assert!(error_text(&wrong).contains("letters of raup"), "{}", error_text(&wrong));
     // No server is asked where the key is given.

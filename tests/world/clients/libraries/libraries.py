@@ -289,6 +289,30 @@ def event_hubs():
     assert (found["sequence_number"], found["offset"]) == (8, "800"), found
 
 
+def default_credential():
+    """DefaultAzureCredential as in production code: all that is special is in variables."""
+    from azure.core.exceptions import ClientAuthenticationError
+    from azure.identity import DefaultAzureCredential
+    from azure.storage.blob import BlobServiceClient
+    from azure.storage.queue import QueueServiceClient
+
+    credential = DefaultAzureCredential()
+    blobs = BlobServiceClient(BLOB, credential).create_container("identity-py")
+    blobs.upload_blob("a", b"x")
+    assert blobs.download_blob("a").readall() == b"x"
+    jobs = QueueServiceClient(QUEUE, credential).create_queue("identity-py")
+    jobs.send_message("one")
+    (message,) = jobs.receive_messages()
+    assert message.content == "one"
+    # The endpoint has tokens for storage alone.
+    try:
+        credential.get_token("https://vault.azure.net/.default")
+    except ClientAuthenticationError as error:
+        assert "storage.azure.com" in str(error), error
+    else:
+        raise AssertionError("a token for another service")
+
+
 def rust_sdk():
     """The client in `rust/` gets a SAS for everything in a container, and one that only reads."""
     from azure.storage.blob import generate_container_sas

@@ -62,6 +62,28 @@ fn libraries_on_azure_storage_do_what_their_users_do() {
 }
 
 #[test]
+fn default_azure_credential_works_unchanged_and_offline_against_blob_and_queue_over_tls() {
+    let needed = ["libraries/bin/python", "libraries-node/node_modules/@azure/storage-queue"];
+    let needed = needed.map(cache);
+    if !need::client("node") || !need::installed(&[&needed[0], &needed[1]]) {
+        return;
+    }
+    let server = Served::start(&["--no-mount", "--tls", "self", "--oauth", "basic"]);
+    let told = server.latchfs(&["token", "--env"]).output().expect("the command runs");
+    let told = String::from_utf8(told.stdout).expect("variables are text");
+    let variables: Vec<_> =
+        told.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('=')).collect();
+    assert_eq!(variables.len(), 4, "{told}");
+    let python = from_pypi("default_credential", &server);
+    let node = script("node", "identity.mjs", &server);
+    let mut programs = vec![("azure-identity", python), ("@azure/identity", node)];
+    for (_, command) in &mut programs {
+        command.envs(variables.iter().copied());
+    }
+    all_succeed(programs);
+}
+
+#[test]
 #[ignore = "the client takes a minute to build: tests/run --all builds it and runs this"]
 fn the_rust_sdk_handles_blobs_with_a_sas() {
     let client = cache("libraries-rust/debug/latchfs-rust-client");
