@@ -104,11 +104,18 @@ struct ServiceListener {
     origin: String,
 }
 
+impl Listeners {
+    /// No connection is taken any more, and what waits at a gate is refused when it goes on.
+    pub fn begin_stop(&mut self) {
+        self.list.iter_mut().for_each(|listener| listener.server.begin_stop());
+        self.smb.begin_stop();
+    }
+}
+
 impl Drop for Listeners {
     /// All are told before the first is waited for.
     fn drop(&mut self) {
-        self.list.iter_mut().for_each(|listener| listener.server.begin_stop());
-        self.smb.begin_stop();
+        self.begin_stop();
     }
 }
 

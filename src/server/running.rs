@@ -293,11 +293,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        let mut listeners = self.listeners.take();
+        listeners.iter_mut().for_each(Listeners::begin_stop);
         // Listeners wait for requests under way, and nobody is going to release these.
         let controls = self.host.accounts.controls();
         controls.end_explorations();
         controls.gates.end_all();
-        drop(self.listeners.take());
+        controls.faults.end_delayed();
+        drop(listeners);
         self.host.mounts.unmount_all();
         self.places = MountPoints::default();
         drop(self.api.take());

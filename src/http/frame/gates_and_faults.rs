@@ -5,6 +5,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Duration;
 
@@ -113,7 +114,7 @@ impl RequestControls {
                     return Ok(visit);
                 }
             }
-            Err(EndedAtGate) => return Err(self.close()),
+            Err(EndedAtGate) => return Err(self.ended(site)),
         }
         let Some(fault) = controls.faults.meet(&seen) else { return Ok(visit) };
         let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
@@ -128,7 +129,7 @@ impl RequestControls {
             FaultAction::Delay(time) => {
                 let mut ended = controls.faults.delayed();
                 if timeout(time, ended.changed()).await.is_ok() {
-                    return Err(self.close());
+                    return Err(self.ended(site));
                 }
                 request.now = site.now();
             }
@@ -143,6 +144,14 @@ impl RequestControls {
         self.dropped
     }
 
+    /// A request that waited and is not carried out: the server stops, or all data is replaced.
+    fn ended(&mut self, site: &Site) -> Refusal {
+        if site.stopping.load(Ordering::Acquire) {
+            return Refusal::busy("the server stops").closing();
+        }
+        self.close()
+    }
+
     /// Has the connection closed without an answer.
     fn close(&mut self) -> Refusal {
         self.dropped = true;
@@ -155,7 +164,10 @@ impl RequestControls {
         let seen = seen(site, operation, visit, &header);
         let gates = &site.accounts.controls().gates;
         let passed = gates.pass(Point::Committed, &seen, || visit.visitor.clone()).await;
-        self.dropped = matches!(passed, Err(EndedAtGate) | Ok(Passed::AnswerDropped));
+        // What is done when the server stops is answered.
+        let stops = site.stopping.load(Ordering::Acquire);
+        let dropped = matches!(passed, Err(EndedAtGate) | Ok(Passed::AnswerDropped));
+        self.dropped = dropped && !stops;
     }
 
     /// What becomes of the answer.

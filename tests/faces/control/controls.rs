@@ -184,7 +184,7 @@ fn what_stops_when_it_is_committed_is_seen_by_others_before_its_client_knows() {
 }
 
 #[test]
-fn a_stop_ends_requests_that_wait_at_a_gate() {
+fn a_stop_refuses_requests_that_wait_at_a_gate() {
     let (folder, mut server) = serve();
     let blob = folder.service("blob");
     let gate = does(&folder, &["gate", "add", "Put Blob"]);
@@ -198,9 +198,9 @@ fn a_stop_ends_requests_that_wait_at_a_gate() {
     assert!(server.stop().success());
     assert!(!server.log().contains("still under way"), "{}", server.log());
     let mut answer = Vec::new();
-    // The end of the connection, or its reset: in no case an answer.
-    let _ = waiting.read_to_end(&mut answer);
-    assert_eq!(answer, b"");
+    waiting.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("the server stops"), "{answer}");
 }
 
 #[test]
