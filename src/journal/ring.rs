@@ -149,7 +149,7 @@ impl Journal {
 
     /// Where a request notes what it reads and changes; none if requests are not recorded.
     pub fn noted(&self) -> Option<Arc<Noted>> {
-        self.records_all().then(|| Arc::default())
+        self.records_all().then(Arc::default)
     }
 
     /// The clock sequence of a request's ID, which tells the threads of a process apart.

@@ -122,7 +122,7 @@ impl fmt::Debug for Race {
 pub struct Run<'a> {
     server: &'a Server,
     exploration: u64,
-    run: u64,
+    number: u64,
     strings: &'a BTreeMap<String, String>,
 }
 
@@ -148,7 +148,7 @@ impl Run<'_> {
     fn wait(&self) {
         let controls = self.server.accounts().controls();
         let look = |shown: &mut Shown| {
-            let run = shown.live.run.as_ref().filter(|run| run.number == self.run);
+            let run = shown.live.run.as_ref().filter(|run| run.number == self.number);
             Ok(run.map(|run| (run.stage, run.notes.join("; "))))
         };
         loop {
@@ -166,7 +166,7 @@ impl Run<'_> {
 
     fn client(&self, name: &str, work: Work<'_>) -> Result<(), Box<dyn Any + Send>> {
         let controls = self.server.accounts().controls();
-        let at = (self.exploration, self.run, name);
+        let at = (self.exploration, self.number, name);
         let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let begins = controls.client_starts(at, Watched { pid: None, threads: vec![thread] });
         let begins = begins.unwrap_or_else(|error| panic!("client {name}: {error}"));
@@ -243,7 +243,7 @@ impl Server {
         loop {
             let begun = self.session()?.begin_run(BeginRun { id })?;
             let Some(number) = begun.run else { return Ok(last) };
-            let run = Run { server: self, exploration: id, run: number, strings };
+            let run = Run { server: self, exploration: id, number, strings };
             let panic = catch_unwind(AssertUnwindSafe(|| test(&run))).err();
             if let Some(panic) = &panic {
                 last = message(&**panic);

@@ -44,7 +44,7 @@ Example:
 /// Run commands in every order of their requests that matters, and find one that fails
 ///
 /// Each client is a command of the shell that finds its connection string in
-/// AZURE_STORAGE_CONNECTION_STRING. The server lets one request of one client through at a time,
+/// `AZURE_STORAGE_CONNECTION_STRING`. The server lets one request of one client through at a time,
 /// in another order in each run. A run fails if a client or the check exits with another status
 /// than 0. The data of the server is as before at the end. Exits 0 if no order failed, 1 if one
 /// did.
@@ -261,20 +261,17 @@ impl Explore {
 fn words(found: &Exploration, last: Option<&Failure>, paint: Paint) -> String {
     let runs = found.runs;
     let mut text = String::new();
-    match &found.failure {
-        Some(failure) => {
-            text += &order(&failure.order);
-            if let Some(Failure { why, output }) = last {
-                let _ = write!(text, "{}{}: ", printable(output), paint.bad("fails"));
-                let _ = writeln!(text, "{} in this order, found in {runs} runs", printable(why));
-            }
-            let token = paint.bold(&format!("--replay '{}'", failure.token));
-            let _ = writeln!(text, "To run it again, add {token} to the command.");
+    if let Some(failure) = &found.failure {
+        text += &order(&failure.order);
+        if let Some(Failure { why, output }) = last {
+            let _ = write!(text, "{}{}: ", printable(output), paint.bad("fails"));
+            let _ = writeln!(text, "{} in this order, found in {runs} runs", printable(why));
         }
-        None => {
-            let all = if found.complete { "all that matter" } else { "not complete" };
-            let _ = writeln!(text, "{} in {runs} orders, {all}", paint.good("passes"));
-        }
+        let token = paint.bold(&format!("--replay '{}'", failure.token));
+        let _ = writeln!(text, "To run it again, add {token} to the command.");
+    } else {
+        let all = if found.complete { "all that matter" } else { "not complete" };
+        let _ = writeln!(text, "{} in {runs} orders, {all}", paint.good("passes"));
     }
     // A search that has found an order ends, and needs no other reason.
     let incomplete = found.incomplete.iter().filter(|_| found.failure.is_none());

@@ -31,6 +31,7 @@ const OLD_LISTEN: &str = "LATCHFS_LISTEN";
 /// Services over HTTP
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Services")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Listen {
     /// Address of the File service: PORT or IP:PORT, port 0 for any free one, or off [default:
     /// 127.0.0.1:10004]

@@ -153,9 +153,10 @@ pub fn shown_smb(server: &Server, terminal: bool) -> Option<String> {
     let (host, port) = server.smb()?.strip_prefix("smb://")?.rsplit_once(':')?;
     let share = server.shares().first().map_or("SHARE", String::as_str);
     let account = server.credentials().first()?;
-    let user = match shows_key(server, terminal) {
-        true => format!("'{}%{}'", account.name(), account.key().text()),
-        false => account.name().to_owned(),
+    let user = if shows_key(server, terminal) {
+        format!("'{}%{}'", account.name(), account.key().text())
+    } else {
+        account.name().to_owned()
     };
     Some(format!("smbclient //{host}/{share} -p {port} -U {user}"))
 }
@@ -281,6 +282,7 @@ mod tests {
             control,
             data: "/data",
             endpoints: &endpoints,
+            smb: None,
             accounts: &[],
             connection_string: String::new(),
             ca_file: None,

@@ -223,7 +223,7 @@ impl Chain {
             Err(status) => return Ok(Err(status)),
         };
         let is_related = header.has(header::FLAG_RELATED);
-        let open = match self.open(command, message, (session, related, is_related)) {
+        let open = match open_of(command, message, (session, related, is_related)) {
             Ok(open) => open,
             Err(status) => return Ok(Err(status)),
         };
@@ -249,28 +249,6 @@ impl Chain {
         }
         gates_and_faults::leave(site, visit).await?;
         Ok(done)
-    }
-
-    /// The open that a request is about, if it is about one.
-    fn open(
-        &self,
-        command: Command,
-        message: &Bytes,
-        (session, related, is_related): (&Session, &Related, bool),
-    ) -> Result<Option<Arc<super::session::Open>>, Status> {
-        let Some(at) = file_id_at(command) else { return Ok(None) };
-        let mut fields = Reader::new(message);
-        let mut id = fields.skip(at).and_then(|()| fields.file_id())?;
-        if id == FileId::OF_THE_CHAIN {
-            match (related.file, related.refused) {
-                (Some(file), _) => id = file,
-                (None, Some(status)) => return Err(status),
-                // Of control codes some are about no file.
-                (None, None) if command == Command::Ioctl && !is_related => return Ok(None),
-                (None, None) => return Err(Status::FILE_CLOSED),
-            }
-        }
-        session.open(related.tree, id).map(Some)
     }
 
     /// Sends the interim answer, waits for the end, and sends the answer.
@@ -469,4 +447,25 @@ fn file_id_at(command: Command) -> Option<usize> {
         _ => return None,
     };
     Some(wire::header::SIZE + at)
+}
+
+/// The open that a request is about, if it is about one.
+fn open_of(
+    command: Command,
+    message: &Bytes,
+    (session, related, is_related): (&Session, &Related, bool),
+) -> Result<Option<Arc<super::session::Open>>, Status> {
+    let Some(at) = file_id_at(command) else { return Ok(None) };
+    let mut fields = Reader::new(message);
+    let mut id = fields.skip(at).and_then(|()| fields.file_id())?;
+    if id == FileId::OF_THE_CHAIN {
+        match (related.file, related.refused) {
+            (Some(file), _) => id = file,
+            (None, Some(status)) => return Err(status),
+            // Of control codes some are about no file.
+            (None, None) if command == Command::Ioctl && !is_related => return Ok(None),
+            (None, None) => return Err(Status::FILE_CLOSED),
+        }
+    }
+    session.open(related.tree, id).map(Some)
 }

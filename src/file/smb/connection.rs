@@ -30,12 +30,14 @@ use crate::net::ConnectionState;
 use crate::net::listener::Accepted;
 use crate::net::workers::{Undone, on_a_thread};
 
-/// The most bytes of a read or a write; 2.0.2 has no longer ones than [`SMALL`].
+/// The most bytes of a read or a write.
 pub const IO_MAX: u32 = 1 << 20;
+/// The same for 2.0.2.
+pub const SMALL_IO: u32 = 64 << 10;
 /// Headers and contexts beside them.
 const FRAME_MAX: usize = IO_MAX as usize + SMALL;
 /// The longest frame of a client that has not logged on; longer ones need room among all.
-pub const SMALL: usize = 64 << 10;
+pub const SMALL: usize = SMALL_IO as usize;
 /// Bytes of requests and answers of one connection that are in memory. A client that has more under
 /// way, or leaves answers unread, is not read from.
 const ROOM: usize = 16 << 20;
@@ -101,7 +103,9 @@ impl Drop for Ending {
 }
 
 fn end_all(site: &Site, sessions: &[Arc<Session>]) {
-    sessions.iter().for_each(|session| session.end(site));
+    for session in sessions {
+        session.end(site);
+    }
 }
 
 /// Serves a connection to its end.

@@ -13,7 +13,7 @@ use super::server::Site;
 use super::status::Status;
 use super::wire::Command;
 use super::wire::create::CreateRequest;
-use crate::bench::controls::{FaultAction, Point, Visitor};
+use crate::bench::controls::{FaultAction, Passed, Point, Visitor};
 use crate::journal::Event;
 use crate::rules::asked::Asked;
 use crate::rules::pattern::PatternSubject;
@@ -48,7 +48,7 @@ pub struct Visit {
 
 pub enum Arrival {
     /// It goes on; the value is for [`leave`].
-    Goes(Option<Visit>),
+    Goes(Option<Box<Visit>>),
     Refused(Status),
 }
 
@@ -98,11 +98,11 @@ pub async fn arrive(command: Command, call: &Call) -> Result<Arrival, Ended> {
     let mut visit = Visit::new(command, call);
     let visitor = || visit.visitor.clone();
     let passed = controls.gates.pass(Point::Received, &visit.seen(), visitor).await;
-    passed.map_err(|_| Ended)?;
+    visit.drops = passed.map_err(|_| Ended)? == Passed::AnswerDropped;
     let possible =
         |action: &FaultAction| !matches!(action, FaultAction::Cut(_) | FaultAction::Slow(_));
     let Some(fault) = controls.faults.meet_of(&visit.seen(), possible) else {
-        return Ok(Arrival::Goes(Some(visit)));
+        return Ok(Arrival::Goes(Some(Box::new(visit))));
     };
     let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
     controls.journal.push(Some(Arc::clone(&visit.visitor.account)), met);
@@ -117,11 +117,11 @@ pub async fn arrive(command: Command, call: &Call) -> Result<Arrival, Ended> {
         FaultAction::DropBefore => return Err(Ended),
         _ => visit.drops = true,
     }
-    Ok(Arrival::Goes(Some(visit)))
+    Ok(Arrival::Goes(Some(Box::new(visit))))
 }
 
 /// A request that is done and not answered yet.
-pub async fn leave(site: &Site, visit: Option<Visit>) -> Result<(), Ended> {
+pub async fn leave(site: &Site, visit: Option<Box<Visit>>) -> Result<(), Ended> {
     let Some(visit) = visit else { return Ok(()) };
     let gates = &site.accounts.controls().gates;
     let visitor = || visit.visitor.clone();

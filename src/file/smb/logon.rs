@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::auth::{self, Keys, LogonError, Preauth, Proven, Step};
-use super::connection::{Connection, Ended, IO_MAX, SMALL, on_pool};
+use super::connection::{Connection, Ended, IO_MAX, SMALL_IO, on_pool};
 use super::server::{Password, Site};
 use super::session::Session;
 use super::status::Status;
@@ -139,7 +139,7 @@ fn capabilities(dialect: u16) -> u32 {
 }
 
 fn max_bytes(dialect: u16) -> u32 {
-    if dialect == SMB_2_0_2 { SMALL as u32 } else { IO_MAX }
+    if dialect == SMB_2_0_2 { SMALL_IO } else { IO_MAX }
 }
 
 fn answer_body(connection: &Connection, dialect: u16, contexts: Option<Contexts>) -> Vec<u8> {

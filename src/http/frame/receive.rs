@@ -125,13 +125,12 @@ where
     let mut room = Room { of: room, limits, taken: None };
     room.fits(announced).await?;
     let body = Limited::new(body, most);
-    match timeout(limits.body_wait, joined(body, announced, longest, &mut room)).await {
-        Ok(joined) => Ok(joined?.in_room(room.taken)),
-        Err(_) => {
-            let (status, why) = (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
-            Err(Refusal::explained(status, "OperationTimedOut", why).closing())
-        }
-    }
+    let came = timeout(limits.body_wait, joined(body, announced, longest, &mut room)).await;
+    let Ok(joined) = came else {
+        let (status, why) = (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+        return Err(Refusal::explained(status, "OperationTimedOut", why).closing());
+    };
+    Ok(joined?.in_room(room.taken))
 }
 
 fn broken(error: &(dyn std::error::Error + Send + Sync + 'static), most: usize) -> Refusal {

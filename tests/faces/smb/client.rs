@@ -317,19 +317,18 @@ impl SmbClient {
     }
 
     /// Cuts the connection, without a word.
-    pub fn cut(self) {}
+    pub fn cut(self) {
+        drop(self);
+    }
 
     /// The answers of a frame: decrypted, and their signatures checked.
     fn answers_of(&self, frame: Vec<u8>) -> Vec<Answer> {
-        let chain = match Transform::parse(&frame) {
-            Ok((transform, body)) => {
-                let seal = self.keys.as_ref().and_then(Keys::seal).unwrap();
-                seal.decrypt(&transform, body).expect("an answer can be decrypted")
-            }
-            Err(_) => {
-                assert!(!self.is_sealed, "answers of an encrypted session are encrypted");
-                frame
-            }
+        let chain = if let Ok((transform, body)) = Transform::parse(&frame) {
+            let seal = self.keys.as_ref().and_then(Keys::seal).unwrap();
+            seal.decrypt(&transform, body).expect("an answer can be decrypted")
+        } else {
+            assert!(!self.is_sealed, "answers of an encrypted session are encrypted");
+            frame
         };
         let (mut answers, mut rest) = (Vec::new(), Some(chain.as_slice()));
         while let Some(chain) = rest {
@@ -482,10 +481,7 @@ impl SmbClient {
         loop {
             let body = Writer::answer(33).u8(12).u8(0).u32(0).file_id(directory).u16(96);
             let body = body.short_length(pattern.len()).u32(65536).bytes(&pattern).done();
-            let answer = match self.ask(Command::QueryDirectory, body) {
-                Ok(answer) => answer,
-                Err(status) => return Err(status),
-            };
+            let answer = self.ask(Command::QueryDirectory, body)?;
             if answer.status() == Status::NO_MORE_FILES {
                 names.retain(|name| name != "." && name != "..");
                 return Ok(names);
@@ -544,10 +540,10 @@ const NTLM_FLAGS: u32 = 0x8_0201;
 
 fn code(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
     let code = Hmac::<Md5>::new_from_slice(key).unwrap();
-    parts.iter().fold(code, |code, part| code.chain_update(part)).finalize().into_bytes().into()
+    parts.iter().fold(code, hmac::Mac::chain_update).finalize().into_bytes().into()
 }
 
-/// NTLMv2's answer to a challenge, without an exchange of keys; and the key of the session.
+/// The `NTLMv2` answer to a challenge, without an exchange of keys; and the key of the session.
 fn authenticate(first: &[u8], challenge: &[u8], key: &str) -> (Vec<u8>, [u8; 16]) {
     let user = utf16(DEVELOPMENT_NAME);
     let identity = utf16(&DEVELOPMENT_NAME.to_uppercase());

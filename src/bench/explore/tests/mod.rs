@@ -99,7 +99,7 @@ fn random_program(draw: &mut impl FnMut(usize) -> usize) -> (Program, Faults) {
     let clients = 2 + draw(2);
     let longest = if clients == 2 { 4 } else { 3 };
     let program: Program = (0..clients)
-        .map(|_| (0..1 + draw(longest - 1)).map(|_| OPS[draw(OPS.len())](draw(2))).collect())
+        .map(|_| (0..=draw(longest - 1)).map(|_| OPS[draw(OPS.len())](draw(2))).collect())
         .collect();
     let faults = match draw(3) {
         0 => (1, Vec::new()),

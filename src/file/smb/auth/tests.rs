@@ -17,14 +17,14 @@ const FLAGS: u32 = 0x8_0201;
 
 fn code(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
     let code = Hmac::<Md5>::new_from_slice(key).unwrap();
-    parts.iter().fold(code, |code, part| code.chain_update(part)).finalize().into_bytes().into()
+    parts.iter().fold(code, hmac::Mac::chain_update).finalize().into_bytes().into()
 }
 
 fn negotiate() -> Vec<u8> {
     Writer::new().bytes(b"NTLMSSP\0").u32(1).u32(FLAGS).zeros(24).done()
 }
 
-/// A client with NTLMv2 and no key exchange.
+/// A client with `NTLMv2` and no key exchange.
 struct Client {
     user: &'static str,
     password: &'static str,

@@ -121,9 +121,8 @@ impl Call {
     /// How many bytes the request wants at most.
     fn answer_bytes(&self) -> usize {
         let at = match Command::of(self.header.command) {
-            Some(Command::Read | Command::QueryInfo) => 4,
+            Some(Command::Read | Command::QueryInfo | Command::ChangeNotify) => 4,
             Some(Command::QueryDirectory) => 28,
-            Some(Command::ChangeNotify) => 4,
             _ => return 0,
         };
         let mut fields = wire::Reader::new(&self.message);

@@ -30,7 +30,7 @@ pub fn query(call: &Call) -> Result<Answer, Status> {
         KIND_FILE if request.class == FULL_EA => return Err(Status::EAS_NOT_SUPPORTED),
         KIND_FILE => state(open)?.info(request.class),
         KIND_VOLUME => volume(open.file()?)?.info(request.class),
-        KIND_SECURITY => return descriptor(&request),
+        KIND_SECURITY => return Ok(descriptor(&request)),
         _ => return Err(Status::INVALID_PARAMETER),
     };
     fitted(info.ok_or(Status::INVALID_INFO_CLASS)?, request.room)
@@ -94,12 +94,12 @@ fn volume(file: &OpenFile) -> Result<VolumeState, Status> {
 }
 
 /// The descriptor must fit as a whole: a client is told the size that it needs.
-fn descriptor(request: &QueryInfo<'_>) -> Result<Answer, Status> {
+fn descriptor(request: &QueryInfo<'_>) -> Answer {
     let bytes = security::descriptor(request.additional);
     let size = u32::try_from(bytes.len()).expect("a descriptor has a fixed size");
     if size > request.room {
         let body = wire::error(&size.to_le_bytes());
-        return Ok(Answer { status: Status::BUFFER_TOO_SMALL, ..Answer::of(body) });
+        return Answer { status: Status::BUFFER_TOO_SMALL, ..Answer::of(body) };
     }
-    Ok(Answer::of(buffer_answer(&bytes)))
+    Answer::of(buffer_answer(&bytes))
 }

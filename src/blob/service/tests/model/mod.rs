@@ -59,7 +59,7 @@ fn word(denial: &BlobDenial) -> No {
 fn answered<T>(answer: BlobResult<T>) -> Result<T, No> {
     answer.map_err(|error| match error {
         BlobError::Denied { denial, .. } => word(&denial),
-        other => panic!("{other}"),
+        other @ BlobError::Store(_) => panic!("{other}"),
     })
 }
 
