@@ -13,13 +13,11 @@ pub struct Smb;
 impl Smb {
     /// Refuses an address.
     pub fn start(options: &ListenOptions, _: &Arc<Accounts>) -> Result<Self, StartError> {
-        match options.smb.wanted() {
-            None => Ok(Self),
-            Some(_) => {
-                let why = "this latchfs was built without SMB (feature smb): leave --smb out";
-                Err(StartError::Options(why.to_owned()))
-            }
+        if options.smb.wanted().is_some() {
+            let why = "this latchfs was built without SMB (feature smb): leave --smb out";
+            return Err(StartError::Options(why.to_owned()));
         }
+        Ok(Self)
     }
 
     pub fn begin_stop(&mut self) {}
