@@ -21,6 +21,11 @@ fn the_ready_file_has_the_endpoint_of_every_service_and_one_connection_string() 
     for (service, endpoint) in endpoints {
         let endpoint = endpoint.as_str().unwrap();
         assert!(TcpStream::connect(address_of(endpoint)).is_ok(), "{service}: {endpoint}");
+        if service == "smb" {
+            // SDKs speak HTTP alone.
+            assert!(endpoint.starts_with("smb://"), "{endpoint}");
+            continue;
+        }
         let mut key = service.clone();
         key[..1].make_ascii_uppercase();
         let part = format!("{key}Endpoint={endpoint};");

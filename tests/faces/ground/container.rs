@@ -32,7 +32,8 @@ fn sixty_four_descriptors_are_enough_to_serve_and_the_doctor_says_that_they_are_
         return;
     }
     let few = "ulimit -n 64; exec \"$0\" \"$@\"";
-    let served = Served::start_by(&["sh", "-c", few], &["--no-auth"]);
+    // The listener for SMB takes ten of its own.
+    let served = Served::start_by(&["sh", "-c", few], &["--no-auth", "--smb", "off"]);
     check_served(&served);
     // Programs hold what there is left, and are told when it is too much.
     let mut held = Vec::new();
