@@ -38,14 +38,14 @@ fn a_range_locked_by_another_process_is_refused() {
 #[test]
 fn a_locked_range_is_neither_punched_nor_copied_over() {
     let Some((at, mut one, mut other)) = start(true) else { return };
-    at.make("g", "abcdefghij");
-    one.ok("lock(fd, SETLK, fcntl.F_WRLCK, 2, 3)");
+    fs::write(at.path("g"), "abcdefghij").unwrap();
+    one.ok("lock(fd, SETLK, fcntl.F_WRLCK, 8, 2)");
     let reserve = "os.posix_fallocate(fd, 0, 10)";
-    assert_eq!(other.fails(reserve), libc::EACCES, "the library writes instead");
+    assert_eq!(other.fails(reserve), libc::EACCES, "the library looks at the last byte instead");
     other.ok("g = os.open('g', os.O_RDWR)");
     assert_eq!(other.fails("os.copy_file_range(g, fd, 10, 0, 0)"), libc::EACCES);
     assert_eq!(other.fails("os.copy_file_range(fd, g, 10, 0, 0)"), libc::EACCES);
-    one.ok("lock(fd, SETLK, fcntl.F_UNLCK, 2, 3)");
+    one.ok("lock(fd, SETLK, fcntl.F_UNLCK, 8, 2)");
     other.ok(reserve);
     assert_eq!(other.ok("os.copy_file_range(g, fd, 10, 0, 0)"), json!(10));
     assert_eq!(fs::read_to_string(at.root.join("f")).unwrap(), "abcdefghij");
