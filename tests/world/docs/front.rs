@@ -1,5 +1,5 @@
-//! The front of the README: its test fails in the order that is shown and drawn, its cure passes, and
-//! the picture of the conflict shows the session that is replayed.
+//! The front of the README: its test fails in the order that is shown and drawn, its cure passes,
+//! and the picture of the conflict shows the session that is replayed.
 
 use std::path::Path;
 use std::process::Command;
