@@ -106,8 +106,11 @@ pub fn of_managed_identity(head: &Parts, secret: &Token) -> Result<AdminResponse
     };
     let resource = value("resource")?.unwrap_or_default();
     if !is_for_storage(&resource) {
-        let why = format!("'resource' is '{resource}': only {STORAGE} has tokens here");
-        return Err(ApiFailure::bad(why));
+        // The form of App Service: SDKs show these two fields.
+        let message = format!("'resource' is '{resource}': only {STORAGE} has tokens here");
+        let status = StatusCode::BAD_REQUEST;
+        let told = json!({ "statusCode": status.as_u16(), "message": message });
+        return Ok(json_answer(status, &told));
     }
     // The ways to name an identity that a user assigned.
     let (client, object) = (value("client_id")?, value("principal_id")?);

@@ -14,7 +14,7 @@ const LEVELS = ["error", "warn", "hint"];
 async function tell(server, since) {
   const { LATCHFS_REPORT: level, LATCHFS_REPORT_JUNIT: file } = process.env;
   if (level && ![...LEVELS, "summary"].includes(level)) {
-    throw new LatchfsError(`LATCHFS_REPORT is '${level}': expected summary, ${LEVELS.join(", ")}`);
+    throw failed(`LATCHFS_REPORT is '${level}': expected summary, ${LEVELS.join(", ")}`);
   }
   const fatal = LEVELS.slice(0, LEVELS.indexOf(level) + 1);
   if (file) {
@@ -31,8 +31,14 @@ async function tell(server, since) {
   const lines = [...report.findings.map(finding), `${counts} in ${report.requests} requests${more}`];
   console.log(["latchfs report", ...lines].join("\n"));
   if (count(...fatal) > 0 || (fatal.length > 0 && report.incomplete)) {
-    throw new LatchfsError(`the report has findings of level ${level} or above, or is incomplete`);
+    throw failed(`the report has findings of level ${level} or above, or is incomplete`);
   }
+}
+
+/** The error that fails the tests. Node 20 passes over errors of hooks outside of suites. */
+function failed(message) {
+  process.exitCode = 1;
+  return new LatchfsError(message);
 }
 
 module.exports = { tell };

@@ -20,7 +20,7 @@ test("a server says where its services are, and ends with close", async () => {
   let pid;
   await withServer(async (server) => {
     pid = server.pid;
-    assert.deepEqual(Object.keys(server.endpoints).sort(), ["blob", "file", "queue", "table"]);
+    assert.deepEqual(Object.keys(server.endpoints).sort(), ["blob", "file", "queue", "smb", "table"]);
     assert.match(server.connectionString, /AccountName=devstoreaccount1;.*FileEndpoint=http:/);
     assert.ok(server.connectionString.includes(server.key));
     const same = await Server.connect(server.admin);

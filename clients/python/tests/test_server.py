@@ -35,7 +35,7 @@ def server(shared: Server) -> Iterator[Server]:
 def test_a_server_says_where_its_services_are_and_ends_with_its_block() -> None:
     with Server() as server:
         pid = server.pid
-        assert sorted(server.endpoints) == ["blob", "file", "queue", "table"]
+        assert sorted(server.endpoints) == ["blob", "file", "queue", "smb", "table"]
         assert server.key in server.connection_string
         assert server.endpoints["file"].endswith(server.account)
         same = Server.connect(server.admin)

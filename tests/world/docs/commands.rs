@@ -11,7 +11,14 @@ use crate::common::served::LATCHFS;
 use crate::docs::blocks::{Block, all_pages, blocks_of};
 
 /// Options of other programs that pages name without the program.
-const OTHERS: [&str; 4] = ["--device", "--env", "--no-default-features", "--security-opt"];
+const OTHERS: [&str; 6] = [
+    "--device",
+    "--env",
+    "--no-default-features",
+    "--security-opt",
+    "--client-protection",
+    "--latchfs-schedule",
+];
 
 /// The help of every command, by its words: `latchfs`, `latchfs shares`, `latchfs shares list`.
 struct Helps(BTreeMap<String, String>);

@@ -6,6 +6,7 @@ processes in Python and Node, with keys and without. Called with the folder of t
 import subprocess
 import sys
 import threading
+import time
 
 import requests
 from azure.core.pipeline.transport import RequestsTransport
@@ -18,7 +19,8 @@ NODE = """
 const { BlockBlobClient } = require(process.argv[1]);
 const [, , string, name] = process.argv;
 const blob = new BlockBlobClient(string, "box", name);
-blob.upload("0", 1).then(() => blob.download());
+blob.upload("0", 1).then(() => blob.downloadToBuffer());
+process.stdin.resume();
 """
 PYTHON = """
 import sys
@@ -26,7 +28,9 @@ from azure.storage.blob import BlobClient
 blob = BlobClient.from_connection_string(sys.argv[1], "box", sys.argv[2])
 blob.upload_blob("0", overwrite=True)
 blob.download_blob().readall()
+sys.stdin.read()
 """
+"""Both keep their connection until they are told to end: a process that has ended has no name."""
 
 
 def senders(server, name):
@@ -82,13 +86,26 @@ def processes(server, node_sdk):
             program = [sys.executable, "-c", PYTHON, string, name]
             if client == "node":
                 program = ["node", "-e", NODE, node_sdk, string, name]
-            subprocess.run(program, check=True)
-            found = senders(server, name)
+            with subprocess.Popen(program, stdin=subprocess.PIPE) as running:
+                found = known(server, name)
+                running.communicate()
+            assert running.returncode == 0
             if has_key:
                 assert found == {(client, "key")}, found
             else:
                 assert all(by in ("process", "thread") for _, by in found), found
                 assert all(one.startswith(client) for one, _ in found), found
+
+
+def known(server, name):
+    """The clients of the requests for a blob, once their process was looked up."""
+    end = time.monotonic() + 30
+    while True:
+        found = senders(server, name)
+        is_known = found and all(by != "address" for _, by in found)
+        if is_known or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
 
 
 def main():
