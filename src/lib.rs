@@ -1,26 +1,27 @@
 //! latchfs: Azure Storage on your own machine, built for testing concurrency.
 //!
 //! ```text
-//!  local programs    SDKs, az, azcopy, rclone, curl       commands, page, fixtures
-//!       | open(2)          | HTTP                             | unix socket, HTTP
-//!  +----v------------------v---------------------------+  +---v----------------------+
-//!  | file/             | blob/    | queue/   | table/  |  | api/  control, calls,    |
-//!  |   mount/  rest/   |   rest/  |   rest/  |   rest/ |  |       page, metrics      |
-//!  |   service/        |   service/   in each          |  +---+----------------------+
-//!  |   rules/  store/  |   rules/  store/  in each     |      |
-//!  +---------------------------------------------------+      |
-//!  | bench/    clock, gates, faults, saved states      <------+
-//!  | journal/  who asked what, who was in the way      |
-//!  | http/  listener, signatures, frame                |
-//!  | db/  disk/  net/  clock  sync/                    |
-//!  | rules/    conditions, lease, etag, metadata, time |
-//!  +---------------------------------------------------+
+//!  SMB clients   local programs   SDKs, az, azcopy, curl     commands, page, fixtures
+//!       |             | open(2)          | HTTP                  | unix socket, HTTP
+//!  +----v-------------v------------------v--------------+  +----v--------------------+
+//!  | file/                  | blob/    | queue/ | table/ |  | api/  routes, page,     |
+//!  |   smb/  mount/  rest/  |   rest/  |  rest/ |  rest/ |  |       metrics, health   |
+//!  |   service/             |   service/   in each       |  +----+--------------------+
+//!  |   rules/  store/       |   rules/  store/  in each  |       |
+//!  +----------------------------------------------------+       |
+//!  | bench/    clock, gates, faults, saved states,      |       |
+//!  |           explorations, the report                 <-------+
+//!  | journal/  who asked what, who was in the way       |
+//!  | http/  listener, signatures, frame                 |
+//!  | db/  disk/  net/  clock  sync/                     |
+//!  | rules/    conditions, lease, etag, metadata, time  |
+//!  +----------------------------------------------------+
 //!    server/ puts one together; cli/ starts it, and asks api/
 //! ```
 //!
 //! A service is a folder. Its `rules` are pure, its `store` keeps the bytes, its `service` has one
 //! method for each operation and the only shared mutable state, and a folder for each face
-//! translates: `rest`, and for File `mount`. Services never see each other.
+//! translates: `rest`, and for File `mount` and `smb`. Services never see each other.
 //!
 //! ```text
 //!   file         the File service
@@ -34,7 +35,7 @@
 //!   db           SQLite, and what services with rows share
 //!   net          bounds that all listeners share: connections, descriptors, slow clients
 //!   journal      what was asked, what was refused and why
-//!   bench        what tests control: the clock, gates, faults, saved states
+//!   bench        what tests control: the clock, gates, faults, saved states, explorations; the report
 //!   http         HTTP, the same for every service
 //!   api          the control surface: the socket of the commands, HTTP API, page, metrics
 //!   server       a server as a whole: accounts, listeners, mounts
