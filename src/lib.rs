@@ -35,7 +35,7 @@
 //!   db           SQLite, and what services with rows share
 //!   net          bounds that all listeners share: connections, descriptors, slow clients
 //!   journal      what was asked, what was refused and why
-//!   bench        what tests control: the clock, gates, faults, saved states, explorations; the report
+//!   bench        clock, gates, faults, saved states, explorations, the report
 //!   http         HTTP, the same for every service
 //!   api          the control surface: the socket of the commands, HTTP API, page, metrics
 //!   server       a server as a whole: accounts, listeners, mounts
