@@ -2,7 +2,7 @@
 //!
 //! - [`arrows`]: which folder may use which, and what rules must not touch;
 //! - [`lines`]: file headers, lengths, banned words, `unsafe`;
-//! - [`repo`]: scripts, changelog, links between documents, paths of a build machine.
+//! - [`repo`]: scripts, changelog, owner, links between documents, paths of a build machine.
 //!
 //! A checker is a function from a file to its violations, tested beside it on samples that break
 //! the rule. The tests here run all of them over the tree as it is.
@@ -26,6 +26,11 @@ fn over(wanted: impl Fn(&File) -> bool, check: impl Fn(&File) -> Vec<Violation>)
     let checked: Vec<_> = files.iter().filter(|file| wanted(file)).collect();
     assert!(!checked.is_empty(), "the rule met no file at all");
     checked.into_iter().flat_map(check).collect()
+}
+
+/// The text of one file.
+fn text<'a>(files: &'a [File], path: &str) -> &'a str {
+    files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str())
 }
 
 #[test]
@@ -69,10 +74,15 @@ fn scripts_can_be_run_as_they_are() {
 #[test]
 fn the_changelog_speaks_of_this_version() {
     let files = tree::files();
-    let text = |path: &str| {
-        files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str())
-    };
-    hold(&repo::check_changelog(text("CHANGELOG.md"), text("Cargo.toml")));
+    hold(&repo::check_changelog(text(&files, "CHANGELOG.md"), text(&files, "Cargo.toml")));
+}
+
+#[test]
+fn one_owner_is_named_everywhere() {
+    let files = tree::files();
+    let manifest = text(&files, "Cargo.toml");
+    // The samples of the rule itself name others.
+    hold(&over(|file| !file.is_rust(), |file| repo::check_owner(file, manifest)));
 }
 
 #[test]

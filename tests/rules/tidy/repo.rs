@@ -1,4 +1,5 @@
-//! Holds what concerns the repository around the code: scripts, changelog, links, stray paths.
+//! Holds what concerns the repository around the code: scripts, changelog, owner, links, stray
+//! paths.
 
 use super::tree::{File, Violation};
 
@@ -50,6 +51,29 @@ pub fn check_changelog(changelog: &str, manifest: &str) -> Vec<Violation> {
     }
     let what = format!("neither '## [Unreleased]' nor '## [{version}]': add the section");
     vec![File::sample("CHANGELOG.md", "").violation(1, what)]
+}
+
+/// Who publishes latchfs is the one of `repository` in `Cargo.toml`, wherever its place is named.
+pub fn check_owner(file: &File, manifest: &str) -> Vec<Violation> {
+    let owner = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("repository = \"https://github.com/")?.split('/').next())
+        .expect("Cargo.toml names the repository on a line of its own");
+    let mut found = Vec::new();
+    for (number, line) in file.lines() {
+        for before in ["github.com/", "ghcr.io/", "repository: "] {
+            for (at, _) in line.match_indices(before) {
+                let mut parts = line[at + before.len()..].split('/');
+                let (named, project) = (parts.next(), parts.next());
+                let ours = project.is_some_and(|project| project.starts_with("latchfs"));
+                if ours && named != Some(owner) {
+                    let what = format!("Cargo.toml names {owner} as who publishes latchfs");
+                    found.push(file.violation(number, what));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Every link of a Markdown file to a file of the repository leads to one, and to a heading of it
@@ -184,6 +208,16 @@ mod tests {
         assert_eq!(check_changelog("## [0.2.0] - 2026-11-16\n", manifest), []);
         assert_eq!(check_changelog("## [0.1.0]\nUnreleased 0.2.0\n", manifest).len(), 1);
         assert_eq!(check_changelog("", manifest).len(), 1);
+    }
+
+    #[test]
+    fn another_owner_is_found() {
+        let manifest = "[package]\nrepository = \"https://github.com/us/latchfs\"\n";
+        let check = |text: &str| lines(&check_owner(&File::sample("docs/b.md", text), manifest));
+        let ours = "git clone https://github.com/us/latchfs\nimage: ghcr.io/us/latchfs:1\n";
+        assert_eq!(check(ours), [0; 0]);
+        assert_eq!(check("https://github.com/fuser/fuser\nrepository: us/latchfs,"), [0; 0]);
+        assert_eq!(check("\nrepository: me/latchfs, path: x\nghcr.io/me/latchfs"), [2, 3]);
     }
 
     #[test]

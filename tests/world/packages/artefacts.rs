@@ -246,11 +246,11 @@ fn what_dist_makes_works_on_a_debian_without_rust() {
     assert!(passed.contains("1 passed"), "{passed}");
     debian.run("test -e venv/lib/python3*/site-packages/latchfs-*.dist-info/licenses/LICENSE-MIT");
 
-    artefact(".tgz");
+    artefact("-node.tgz");
     debian.write("busy.test.mjs", node::FIVE_LINES);
     let passed = timed("npm package, with the SDK, to the first passing test", || {
         debian.run(&format!(
-            "npm install --silent {ARTEFACTS}/*.tgz @azure/storage-file-share@12.31.0
+            "npm install --silent {ARTEFACTS}/*-node.tgz @azure/storage-file-share@12.31.0
              node --test busy.test.mjs"
         ))
     });
