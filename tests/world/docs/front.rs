@@ -1,5 +1,5 @@
-//! The front of the README: its test fails in the order that is shown and drawn, its cure passes,
-//! and the picture of the conflict shows the session that is replayed.
+//! The front of the README: its test fails in the order that is shown and drawn, and its cure
+//! passes.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,20 +11,6 @@ use crate::docs::blocks::blocks_of;
 use crate::docs::pages::lines_of_picture;
 
 const README: &str = "README.md";
-const PICTURE: &str = "docs/conflict.svg";
-
-#[test]
-fn the_picture_of_the_readme_shows_lines_of_its_session() {
-    let readme = page(README);
-    assert!(readme.contains(&format!("({PICTURE})")));
-    let blocks = blocks_of(&readme);
-    let session = blocks.iter().find(|block| block.language == "console").unwrap().text;
-    let lines = lines_of_picture(PICTURE);
-    assert!(lines.len() > 15, "{lines:?}");
-    for line in lines.iter().filter(|line| *line != "$") {
-        assert!(session.contains(line.as_str()), "not in the session: {line}");
-    }
-}
 
 #[test]
 fn the_first_test_of_the_readme_fails_as_shown_and_its_cure_passes() {

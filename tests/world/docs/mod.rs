@@ -2,7 +2,7 @@
 //!
 //! - [`sessions`]: what is shown as a terminal happens in one ([`terminal`]), as shown ([`shown`]);
 //! - [`commands`]: every `latchfs` command, option and variable that a page names is there;
-//! - [`front`]: the picture and the test on the front of the README;
+//! - [`front`]: the test on the front of the README, and its picture;
 //! - [`workflows`]: the jobs of the section about CI run;
 //! - [`pages`]: the messages on the page about trouble are the program's own, the picture of the
 //!   source has every module, and the README leads to every page.

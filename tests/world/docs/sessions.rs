@@ -79,13 +79,6 @@ fn can_replay() -> bool {
 }
 
 #[test]
-fn the_session_of_the_readme_happens_as_shown() {
-    if can_replay() {
-        assert!(replay("README.md", &[]) >= 8);
-    }
-}
-
-#[test]
 fn the_walk_of_a_new_user_happens_as_shown() {
     let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join(CLIENTS);
     let installed = || {
