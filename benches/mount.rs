@@ -8,21 +8,17 @@
 //! with it where `/dev/shm` is one. `bindfs` takes part if it is installed, and libfuse's example
 //! `passthrough_ll` if its source and `gcc` are, or if `LATCHFS_BENCH_LL` names the program. With
 //! words (`cargo bench --bench mount -- tmpfs`) only the places so named are measured.
+//! `LATCHFS_BENCH_PROGRAM` names another latchfs than this build's, `LATCHFS_BENCH_OTHER` one that
+//! is measured beside it.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchfs::clock::SystemClock;
-use latchfs::file::mount::{Mount, MountOptions};
-use latchfs::file::service::{Share, ShareOptions};
-use latchfs::journal::AccountJournal;
 use rustix::mount::UnmountFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -33,16 +29,8 @@ const BLOCK: usize = 4096;
 const RANDOM_CALLS: usize = 4000;
 const READY: Duration = Duration::from_secs(10);
 
-/// The hidden first argument of a child that drives a mount.
-const DRIVE: &str = "drive-a-mount";
-
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [first, root, state, mount] = &arguments[..]
-        && first == DRIVE
-    {
-        return drive(Path::new(root), Path::new(state), Path::new(mount));
-    }
     let scratch = tempfile::tempdir().expect("a temporary directory can be made");
     let passthrough_ll = find_passthrough_ll(scratch.path());
     let disk = env::var_os("LATCHFS_BENCH_DIR").map_or_else(env::temp_dir, PathBuf::from);
@@ -56,19 +44,6 @@ fn main() {
             Err(error) => println!("{}: left out ({error})", place.display()),
         }
     }
-}
-
-/// The driver's process: mounts, says so, and lasts until its input ends.
-fn drive(root: &Path, state: &Path, path: &Path) {
-    let (options, clock) = (ShareOptions::default(), Arc::new(SystemClock));
-    let events = AccountJournal::default();
-    let share = Share::open_directory("bench", root, state, options, clock, events);
-    let share = Arc::new(share.expect("the share can be opened"));
-    let options = MountOptions::default();
-    let mut mount = Mount::start(share, path, options).expect("the share can be mounted");
-    println!("mounted");
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    mount.unmount_lazily();
 }
 
 /// One way to the same kind of directory.
@@ -98,10 +73,16 @@ fn places(place: &Path, name: &str) -> (PathBuf, PathBuf) {
 fn candidates(place: &Path, passthrough_ll: Option<&Path>) -> Vec<Candidate> {
     let (native, _) = places(place, "native");
     let mut all = vec![Candidate { name: "native", dir: native, driver: None }];
-    let (root, mount) = places(place, "latchfs");
-    let mut command = Command::new(env::current_exe().expect("this program has a path"));
-    command.arg(DRIVE).arg(root).arg(place.join("latchfs").join("state")).arg(&mount);
-    all.extend(start("latchfs", command, mount));
+    let program = env::var_os("LATCHFS_BENCH_PROGRAM");
+    let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_latchfs").into());
+    let other = env::var_os("LATCHFS_BENCH_OTHER").map(|other| ("other latchfs", other));
+    for (name, program) in [("latchfs", program)].into_iter().chain(other) {
+        let (root, mount) = places(place, name);
+        let mut command = Command::new(program);
+        command.args(["mount", "--no-rest", "--until-stdin-closes", "--state"]);
+        command.arg(place.join(name).join("state")).arg(root).arg(&mount);
+        all.extend(start(name, command, mount));
+    }
     if let Some(program) = passthrough_ll {
         let (root, mount) = places(place, "ll");
         let mut command = Command::new(program);
@@ -119,15 +100,11 @@ fn candidates(place: &Path, passthrough_ll: Option<&Path>) -> Vec<Candidate> {
 fn start(name: &'static str, mut command: Command, mount: PathBuf) -> Option<Candidate> {
     let device = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
     let before = device(&mount);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut driver) = command.spawn() else {
         println!("{name}: left out, it could not be started");
         return None;
     };
-    if name.starts_with("latchfs") {
-        let mut line = String::new();
-        let _ = BufReader::new(driver.stdout.as_mut().expect("it is piped")).read_line(&mut line);
-    }
     let until = Instant::now() + READY;
     while device(&mount) == before {
         if Instant::now() > until || driver.try_wait().is_ok_and(|ended| ended.is_some()) {
@@ -209,8 +186,10 @@ fn print_row(name: &str, row: &[f64]) {
 fn ratios(names: &[&str], best: &[Vec<f64>]) {
     let column = |wanted: &str| names.iter().position(|name| *name == wanted);
     let Some(own) = column("latchfs") else { return };
-    let others: Vec<usize> =
-        ["native", "passthrough_ll", "bindfs"].into_iter().filter_map(column).collect();
+    let others: Vec<usize> = ["native", "other latchfs", "passthrough_ll", "bindfs"]
+        .into_iter()
+        .filter_map(column)
+        .collect();
     println!("\nSpeed of latchfs as a multiple of:\n");
     head(&others.iter().map(|other| names[*other]).collect::<Vec<_>>());
     for ((name, _), row) in MEASURES.iter().zip(best) {

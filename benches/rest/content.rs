@@ -43,7 +43,7 @@ struct Size {
 fn fresh(folder: &Path, name: &str) -> (Server, Client) {
     let folder = folder.join(name);
     std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let server = servers::latchfs(&folder);
+    let server = servers::latchfs(&servers::program(), Some(&folder), &[]);
     let mut client = Client::of(&server);
     client.ask(Service::Blob, Request::new("PUT", "/bench?restype=container", 201));
     (server, client)

@@ -80,8 +80,11 @@ pub fn head_of(service: Service, request: &Request<'_>) -> String {
     let Request { method, target, headers, body, announced, .. } = *request;
     let now = SystemClock.now();
     let (date, length) = (rfc1123(now), announced.unwrap_or(body.len()).to_string());
-    let target =
-        if service == Service::Web { target.to_owned() } else { format!("/{ACCOUNT}{target}") };
+    let target = if matches!(service, Service::Web | Service::Admin) {
+        target.to_owned()
+    } else {
+        format!("/{ACCOUNT}{target}")
+    };
     let (raw_path, raw_query) = target.split_once('?').unwrap_or((&target, ""));
     let mut headers = headers.to_vec();
     headers.extend([("x-ms-date", &*date), ("x-ms-version", "2026-02-06")]);

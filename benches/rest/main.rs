@@ -1,11 +1,11 @@
 //! What requests cost: processor time of the server per request, and requests per second, beside
-//! nginx with the same bytes and Azurite with the same signed requests; then start, memory and
-//! size of the program.
+//! nginx with the same bytes and Azurite with the same signed requests; then resets and restores,
+//! start, memory and size of the program.
 //!
 //! `cargo bench --bench rest`; a word behind `--` picks the rows that have it in their names.
 //! nginx takes part if it is installed, Azurite if `LATCHFS_BENCH_AZURITE` names a folder where
 //! npm installed it. `LATCHFS_BENCH_DIR` names the disk, `LATCHFS_BENCH_PROGRAM` another program
-//! than this build's.
+//! than this build's, and `LATCHFS_BENCH_OTHER` one that is measured beside it.
 //!
 //! A figure is the best of three rounds, with one connection and with sixteen; a round goes over
 //! all servers, so that a busy machine is busy for all of them.
@@ -17,7 +17,7 @@ mod servers;
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use load::{Client, Cost, Request, pour};
@@ -64,7 +64,7 @@ fn main() {
     }
     drop(columns);
     if wanted.is_empty() {
-        print_sizes(folder.path(), if quick { 100 } else { FILES });
+        print_sizes(folder.path(), quick);
     }
 }
 
@@ -75,11 +75,13 @@ fn columns(folder: &Path) -> Vec<Column> {
         fs::create_dir(&place).expect("a folder can be made");
         place
     };
-    let latchfs = servers::latchfs(&place("latchfs"));
-    rows::prepare(&mut Client::of(&latchfs));
-    rows::prepare_files(&mut Client::of(&latchfs));
-    let mut columns =
-        vec![Column { name: "latchfs", server: latchfs, step: |row| Some(row.latchfs) }];
+    let mut columns = Vec::new();
+    for (name, program) in servers::programs() {
+        let server = servers::latchfs(&program, Some(&place(name)), &[]);
+        rows::prepare(&mut Client::of(&server));
+        rows::prepare_files(&mut Client::of(&server));
+        columns.push(Column { name, server, step: |row| Some(row.latchfs) });
+    }
     let off: fn(&Row) -> Option<Step> = |row| row.nginx.map(|steps| steps[0]);
     let on: fn(&Row) -> Option<Step> = |row| row.nginx.map(|steps| steps[1]);
     for (name, step) in [("nginx, sendfile off", off), ("nginx, sendfile on", on)] {
@@ -165,45 +167,142 @@ fn print_goals(columns: &[Column], rows: &[&Row], costs: &[Costs]) {
     }
 }
 
-/// Start, memory, size of the program.
-fn print_sizes(folder: &Path, files: usize) {
-    #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-    let mega = |bytes: u64| bytes as f64 / 1e6;
-    let start = |number| {
-        let begun = Instant::now();
-        let server = servers::latchfs(&folder.join(format!("start{number}")));
-        first_answer(&server);
-        (begun.elapsed(), server.cpu())
-    };
-    let mut starts: Vec<(Duration, Duration)> = (0..STARTS).map(start).collect();
-    starts.sort_unstable();
-    let program = fs::metadata(servers::program()).expect("it was built").len();
+/// Resets and restores, start, memory and size of each program.
+fn print_sizes(folder: &Path, quick: bool) {
+    let programs = servers::programs();
+    let names: Vec<_> = programs.iter().map(|(name, _)| *name).collect();
+    println!("\n| | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
+    let print = |what: &str, cells: Vec<String>| println!("| {what} | {} |", cells.join(" | "));
 
-    let server = servers::latchfs(&folder.join("fresh"));
+    for (place, disk) in [("in memory", None), ("on disk", Some(folder))] {
+        let states = states(&programs, disk, if quick { 1 } else { STATES });
+        for (what, times) in STATE_ROWS.iter().zip(states) {
+            let cells = times.into_iter().map(|time| format!("{time:.1?}")).collect();
+            print(&format!("{what}, {place}"), cells);
+        }
+    }
+    let mut starts = vec![Vec::new(); programs.len()];
+    for number in 0..if quick { 1 } else { STARTS } {
+        for ((name, program), starts) in programs.iter().zip(&mut starts) {
+            let place = folder.join(format!("start {name} {number}"));
+            starts.push(start(program, &place, &[]));
+        }
+    }
+    let starts: Vec<_> = starts.into_iter().map(median).collect();
+    print(
+        &format!("start to first 200 of each service, median of {STARTS}"),
+        starts.iter().map(|(took, _)| format!("{took:.1?}")).collect(),
+    );
+    print(
+        "processor time of that start",
+        starts.iter().map(|(_, used)| format!("{used:.1?}")).collect(),
+    );
+    // Older programs have no `--load`.
+    let took = median((0..3).map(|number| loaded(folder, number)).collect());
+    println!(
+        "| `--load` of {LOADED} more than that start | {:.1?} |",
+        took.saturating_sub(starts[0].0)
+    );
+    let files = if quick { 100 } else { FILES };
+    let memory: Vec<_> =
+        programs.iter().map(|(name, program)| memory(program, &folder.join(name), files)).collect();
+    print("resident, idle", memory.iter().map(|(idle, _)| mega(*idle)).collect());
+    print(
+        &format!("resident, after {files} files of 4 KiB"),
+        memory.iter().map(|(_, after)| mega(*after)).collect(),
+    );
+    let size = |program| mega(fs::metadata(program).expect("it was built").len());
+    print("program", programs.iter().map(|(_, program)| size(program)).collect());
+}
+
+fn median<T: Ord + Copy>(mut figures: Vec<T>) -> T {
+    figures.sort_unstable();
+    figures[figures.len() / 2]
+}
+
+fn mega(bytes: u64) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    let mega = bytes as f64 / 1e6;
+    format!("{mega:.1} MB")
+}
+
+/// Until a new server has answered in each service: the time, and its processor time.
+fn start(program: &Path, folder: &Path, more: &[&str]) -> (Duration, Duration) {
+    let begun = Instant::now();
+    let server = servers::latchfs(program, Some(folder), more);
+    let mut client = Client::of(&server);
+    for service in [Service::File, Service::Blob, Service::Queue] {
+        client.ask(service, Request::new("GET", "/?comp=list", 200));
+    }
+    let accept = [("accept", "application/json")];
+    client.ask(Service::Table, Request::new("GET", "/Tables", 200).headers(&accept));
+    (begun.elapsed(), server.cpu())
+}
+
+/// Bytes in memory of a new server, and after so many files.
+fn memory(program: &Path, folder: &Path, files: usize) -> (u64, u64) {
+    let server = servers::latchfs(program, Some(&folder.join("fresh")), &[]);
     let idle = server.resident();
     let mut client = Client::of(&server);
     client.ask(Service::File, Request::new("PUT", "/bench?restype=share", 201));
-    let size = SMALL.to_string();
-    let headers = [("x-ms-type", "file"), ("x-ms-content-length", size.as_str())];
-    for number in 0..files {
-        let target = format!("/bench/file{number:05}");
-        let request = Request::new("PUT", &target, 201).headers(&headers);
-        client.ask(Service::File, request.body(rows::bytes(SMALL)));
+    (0..files).for_each(|number| rows::put_file(&mut client, &format!("file{number:05}")));
+    (idle, server.resident())
+}
+
+/// What the tests of an application have, or more, in each service.
+const OBJECTS: usize = 100;
+const STATES: usize = 20;
+const STATE_ROWS: [&str; 3] = [
+    "reset with 100 objects in each service",
+    "restore of them after a reset",
+    "restore where nothing changed",
+];
+
+/// The median times of resets and restores, by row and program.
+fn states(programs: &[(&str, PathBuf)], disk: Option<&Path>, rounds: usize) -> Vec<Vec<Duration>> {
+    let mut clients: Vec<_> = programs
+        .iter()
+        .map(|(name, program)| {
+            let folder = disk.map(|disk| disk.join(name).join("states"));
+            let server = servers::latchfs(program, folder.as_deref(), &[]);
+            let mut client = Client::of(&server);
+            rows::prepare(&mut client);
+            rows::prepare_files(&mut client);
+            for number in 0..OBJECTS {
+                rows::put_blob(&mut client, &format!("blob{number}"), SMALL);
+                rows::put_file(&mut client, &format!("file{number}"));
+                rows::put_message(&mut client, "bench", "");
+                rows::insert(&mut client, number);
+            }
+            control(&mut client, "PUT", "states/full");
+            (server, client)
+        })
+        .collect();
+    let mut times = vec![vec![Vec::new(); programs.len()]; STATE_ROWS.len()];
+    for _ in 0..rounds {
+        for (column, (_, client)) in clients.iter_mut().enumerate() {
+            let calls = ["reset", "states/full/restore", "states/full/restore"];
+            for (times, call) in times.iter_mut().zip(calls) {
+                let begun = Instant::now();
+                control(client, "POST", call);
+                times[column].push(begun.elapsed());
+            }
+        }
     }
-    println!("\n| | |\n|---|---:|");
-    let (took, used) = starts[STARTS / 2];
-    println!("| start to first 200 of each service, median of {STARTS} | {took:.1?} |");
-    println!("| processor time of that start | {used:.1?} |");
-    println!("| `--load` of {LOADED} more than that start | {:.1?} |", loaded(folder, took));
-    println!("| resident, idle | {:.1} MB |", mega(idle));
-    println!("| resident, after {files} files of 4 KiB | {:.1} MB |", mega(server.resident()));
-    println!("| program | {:.1} MB |", mega(program));
+    times.into_iter().map(|row| row.into_iter().map(median).collect()).collect()
+}
+
+fn control(client: &mut Client, method: &str, path: &str) {
+    let target = format!("/api/v1/{path}");
+    let headers = [("x-latchfs-client", "bench"), ("content-type", "application/json")];
+    let request = Request::new(method, &target, 200).headers(&headers);
+    client.ask(Service::Admin, request.body(b"{}"));
 }
 
 /// What a start takes longer that has so much to make.
 const LOADED: &str = "100 containers, 1,000 blobs and 1,000 entities";
 
-fn loaded(folder: &Path, start: Duration) -> Duration {
+fn loaded(folder: &Path, number: usize) -> Duration {
     let blob = |number| json!({ "name": format!("blob{number}"), "text": "x".repeat(SMALL) });
     let container = |number| {
         let blobs: Vec<_> = (0..10).map(blob).collect();
@@ -217,19 +316,6 @@ fn loaded(folder: &Path, start: Duration) -> Duration {
         json!({ "containers": containers, "tables": [{ "name": "t00", "entities": entities }] });
     let file = folder.join("load.json");
     fs::write(&file, load.to_string()).expect("the file can be written");
-    let begun = Instant::now();
-    let server =
-        servers::latchfs_with(&folder.join("loaded"), &["--load", &file.to_string_lossy()]);
-    first_answer(&server);
-    begun.elapsed().saturating_sub(start)
-}
-
-/// Asks each service once.
-fn first_answer(server: &Server) {
-    let mut client = Client::of(server);
-    for service in [Service::File, Service::Blob, Service::Queue] {
-        client.ask(service, Request::new("GET", "/?comp=list", 200));
-    }
-    let accept = [("accept", "application/json")];
-    client.ask(Service::Table, Request::new("GET", "/Tables", 200).headers(&accept));
+    let arguments = ["--load", &file.to_string_lossy()];
+    start(&servers::program(), &folder.join(format!("loaded{number}")), &arguments).0
 }

@@ -118,12 +118,19 @@ pub fn prepare(client: &mut Client) {
 /// What the rows of the File service need to be there.
 pub fn prepare_files(client: &mut Client) {
     client.ask(Service::File, Request::new("PUT", "/bench?restype=share", 201));
-    for (name, length) in [("small", SMALL), ("large", LARGE)] {
-        let (target, size) = (format!("/bench/{name}"), length.to_string());
-        let headers = [("x-ms-type", "file"), ("x-ms-content-length", size.as_str())];
-        client.ask(Service::File, Request::new("PUT", &target, 201).headers(&headers));
-        put_range(client, name, length);
-    }
+    put_file(client, "small");
+    let (target, size) = ("/bench/large", LARGE.to_string());
+    let headers = [("x-ms-type", "file"), ("x-ms-content-length", size.as_str())];
+    client.ask(Service::File, Request::new("PUT", target, 201).headers(&headers));
+    put_range(client, "large", LARGE);
+}
+
+/// A file of 4 KiB, made and written in one request.
+pub fn put_file(client: &mut Client, name: &str) {
+    let (target, size) = (format!("/bench/{name}"), SMALL.to_string());
+    let headers = [("x-ms-type", "file"), ("x-ms-content-length", size.as_str())];
+    let request = Request::new("PUT", &target, 201).headers(&headers);
+    client.ask(Service::File, request.body(bytes(SMALL)));
 }
 
 fn web_get(client: &mut Client, target: &str) {

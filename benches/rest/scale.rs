@@ -62,7 +62,7 @@ fn main() {
 
 /// Runs a topic on a fresh server, then looks at memory and at the next start.
 fn with_server(folder: &Path, name: &str, scale: usize, topic: fn(&Server, usize)) {
-    let server = servers::latchfs(folder);
+    let server = servers::latchfs(&servers::program(), Some(folder), &[]);
     let begun = Instant::now();
     topic(&server, scale);
     let resident = server.resident() / 1_000_000;
@@ -70,7 +70,7 @@ fn with_server(folder: &Path, name: &str, scale: usize, topic: fn(&Server, usize
     println!("| {name}: filled and measured in | | {:.0?} | | |", begun.elapsed());
     drop(server);
     let begun = Instant::now();
-    let server = servers::latchfs(folder);
+    let server = servers::latchfs(&servers::program(), Some(folder), &[]);
     let mut client = Client::of(&server);
     match name {
         "table" => query_partition(&mut client, "small", 0),

@@ -24,10 +24,12 @@ pub enum Service {
     Table,
     /// Files by plain HTTP.
     Web,
+    /// The HTTP API that controls the server.
+    Admin,
 }
 
 impl Service {
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
 }
 
 /// A running server. Ended when dropped.
@@ -96,18 +98,19 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(disk).expect("a temporary folder can be made")
 }
 
-/// The program of this build, or the one that `LATCHFS_BENCH_PROGRAM` names, without a mount.
-pub fn latchfs(folder: &Path) -> Server {
-    latchfs_with(folder, &[])
-}
-
-/// The same, with further arguments.
-pub fn latchfs_with(folder: &Path, more: &[&str]) -> Server {
-    let services = [Service::File, Service::Blob, Service::Queue, Service::Table];
+/// A program of latchfs without a mount, with its data in the folder or in memory.
+pub fn latchfs(program: &Path, folder: Option<&Path>, more: &[&str]) -> Server {
+    let services = [Service::File, Service::Blob, Service::Queue, Service::Table, Service::Admin];
     Server::start(services, |ports| {
-        let mut command = Command::new(program());
-        command.args(["serve", "--no-mount", "--data"]).arg(folder.join("data")).args(more);
-        for (option, port) in ["--file", "--blob", "--queue", "--table"].iter().zip(ports) {
+        let mut command = Command::new(program);
+        command.args(["serve", "--no-mount"]).args(more);
+        match folder {
+            Some(folder) => command.arg("--data").arg(folder.join("data")),
+            None => command.arg("--in-memory"),
+        };
+        for (option, port) in
+            ["--file", "--blob", "--queue", "--table", "--admin"].iter().zip(ports)
+        {
             command.arg(option).arg(format!("127.0.0.1:{port}"));
         }
         command
@@ -119,6 +122,13 @@ pub fn latchfs_with(folder: &Path, more: &[&str]) -> Server {
 pub fn program() -> PathBuf {
     let given = env::var_os("LATCHFS_BENCH_PROGRAM");
     given.map_or_else(|| env!("CARGO_BIN_EXE_latchfs").into(), PathBuf::from)
+}
+
+/// The names of the programs of latchfs in the tables: the one that is measured, and the one that
+/// `LATCHFS_BENCH_OTHER` names.
+pub fn programs() -> Vec<(&'static str, PathBuf)> {
+    let other = env::var_os("LATCHFS_BENCH_OTHER").map(|other| ("other latchfs", other.into()));
+    [("latchfs", program())].into_iter().chain(other).collect()
 }
 
 /// nginx as Debian packages it: `/off/` and `/on/` serve the folder without and with `sendfile`,
