@@ -16,6 +16,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 /// The variable that lists what must be there.
@@ -32,10 +33,12 @@ pub enum Need {
     Root,
     /// Containers can be built and run with podman.
     Podman,
+    /// A container engine answers the client `docker`.
+    Docker,
 }
 
 impl Need {
-    const ALL: [Self; 4] = [Self::Fuse, Self::Clients, Self::Root, Self::Podman];
+    const ALL: [Self; 5] = [Self::Fuse, Self::Clients, Self::Root, Self::Podman, Self::Docker];
 
     fn word(self) -> &'static str {
         match self {
@@ -43,6 +46,7 @@ impl Need {
             Self::Clients => "clients",
             Self::Root => "root",
             Self::Podman => "podman",
+            Self::Docker => "docker",
         }
     }
 }
@@ -166,6 +170,22 @@ pub fn podman() -> bool {
     met(Need::Podman, || {
         on_path("podman")?;
         if is_root() { Ok(()) } else { Err("not running as root".to_owned()) }
+    })
+}
+
+/// Containers can be run by libraries that call docker's API.
+#[must_use = "the test is to return if the need is not met"]
+#[track_caller]
+pub fn docker() -> bool {
+    met(Need::Docker, || {
+        on_path("docker")?;
+        let version = Command::new("docker").arg("version").output();
+        let version = version.map_err(|error| format!("docker: {error}"))?;
+        if version.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&version.stderr).into_owned();
+        Err(said.lines().next().unwrap_or("docker fails and does not say why").to_owned())
     })
 }
 

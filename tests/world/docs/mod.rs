@@ -12,7 +12,7 @@
 //! the library. That links lead
 //! somewhere is for `tests/rules/tidy`.
 
-mod blocks;
+pub mod blocks;
 mod commands;
 mod front;
 mod pages;

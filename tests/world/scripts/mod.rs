@@ -3,6 +3,7 @@
 mod image;
 mod mount;
 mod service;
+mod testcontainers;
 mod with_share;
 
 use std::path::PathBuf;
