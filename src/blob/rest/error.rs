@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use super::BlobCall;
 use crate::blob::rules::BlobDenial;
 use crate::blob::service::{BlobError, BlobResult};
-use crate::http::frame::refusal::Refusal;
+use crate::http::frame::refusal::{Refusal, lease_code};
 use crate::rules::conditions::ConditionFailure;
 use crate::rules::conditions::copy::CopyRefusal;
 use crate::rules::lease::LeaseDenial;
@@ -143,34 +143,5 @@ const fn copy_code(refusal: CopyRefusal) -> (StatusCode, &'static str) {
         CopyRefusal::TargetConditionNotMet => (FAILED, "TargetConditionNotMet"),
         CopyRefusal::SourceNotVerified => (FAILED, "CannotVerifyCopySource"),
         CopyRefusal::SourceNotModified => (NOT_MODIFIED, "CannotVerifyCopySource"),
-    }
-}
-
-const fn lease_code(denial: LeaseDenial) -> (StatusCode, &'static str) {
-    use LeaseDenial as L;
-    match denial {
-        L::LeaseIdMissing(_) => (FAILED, "LeaseIdMissing"),
-        L::LeaseIdMismatchWithFileOperation => (FAILED, "LeaseIdMismatchWithFileOperation"),
-        L::LeaseIdMismatchWithShareOperation => (FAILED, "LeaseIdMismatchWithShareOperation"),
-        L::LeaseIdMismatchWithBlobOperation => (FAILED, "LeaseIdMismatchWithBlobOperation"),
-        L::LeaseIdMismatchWithContainerOperation => {
-            (FAILED, "LeaseIdMismatchWithContainerOperation")
-        }
-        L::LeaseNotPresentWithFileOperation => (FAILED, "LeaseNotPresentWithFileOperation"),
-        L::LeaseNotPresentWithShareOperation => (FAILED, "LeaseNotPresentWithShareOperation"),
-        L::LeaseNotPresentWithBlobOperation => (FAILED, "LeaseNotPresentWithBlobOperation"),
-        L::LeaseNotPresentWithContainerOperation => {
-            (FAILED, "LeaseNotPresentWithContainerOperation")
-        }
-        L::LeaseLost(_) => (FAILED, "LeaseLost"),
-        L::InfiniteLeaseDurationRequired => (FAILED, "InfiniteLeaseDurationRequired"),
-        L::LeaseAlreadyPresent => (CONFLICT, "LeaseAlreadyPresent"),
-        L::LeaseIdMismatchWithLeaseOperation(_) => (CONFLICT, "LeaseIdMismatchWithLeaseOperation"),
-        L::LeaseNotPresentWithLeaseOperation(_) => (CONFLICT, "LeaseNotPresentWithLeaseOperation"),
-        L::LeaseIsBreakingAndCannotBeAcquired => (CONFLICT, "LeaseIsBreakingAndCannotBeAcquired"),
-        L::LeaseIsBreakingAndCannotBeChanged => (CONFLICT, "LeaseIsBreakingAndCannotBeChanged"),
-        L::LeaseIsBrokenAndCannotBeRenewed => (CONFLICT, "LeaseIsBrokenAndCannotBeRenewed"),
-        L::InvalidDuration(_) | L::InvalidBreakPeriod => (BAD, "InvalidHeaderValue"),
-        L::MissingDuration => (BAD, "MissingRequiredHeader"),
     }
 }

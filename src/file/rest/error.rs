@@ -11,15 +11,13 @@ use rustix::io::Errno;
 use crate::file::rules::ranges::LockKind;
 use crate::file::rules::{Denial, FileNameError, Holder};
 use crate::file::service::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
-use crate::http::frame::refusal::{Code, Denied, Refusal, metadata_code, name_code};
+use crate::http::frame::refusal::{Code, Denied, Refusal, lease_code, metadata_code, name_code};
 use crate::journal::programs::resolved;
-use crate::rules::lease::LeaseDenial;
 
 const BAD_REQUEST: StatusCode = StatusCode::BAD_REQUEST;
 const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
 const NOT_FOUND: StatusCode = StatusCode::NOT_FOUND;
 const CONFLICT: StatusCode = StatusCode::CONFLICT;
-const FAILED: StatusCode = StatusCode::PRECONDITION_FAILED;
 const TOO_LARGE: StatusCode = StatusCode::PAYLOAD_TOO_LARGE;
 const BAD_RANGE: StatusCode = StatusCode::RANGE_NOT_SATISFIABLE;
 const BROKEN: StatusCode = StatusCode::INTERNAL_SERVER_ERROR;
@@ -156,56 +154,6 @@ pub fn denial_code(denial: &Denial) -> (StatusCode, Code) {
         Denial::Cancelled | Denial::TooManyWaiting | Denial::ShareReplaced => (BUSY, "ServerBusy"),
     };
     (status, Code::Is(code))
-}
-
-/// A failed condition is 412, a lease action that cannot be 409.
-fn lease_code(denial: LeaseDenial) -> (StatusCode, &'static str) {
-    match denial {
-        LeaseDenial::LeaseIdMissing(_) => (FAILED, "LeaseIdMissing"),
-        LeaseDenial::LeaseIdMismatchWithFileOperation => {
-            (FAILED, "LeaseIdMismatchWithFileOperation")
-        }
-        // The service has the same codes for shares as for containers.
-        LeaseDenial::LeaseIdMismatchWithShareOperation
-        | LeaseDenial::LeaseIdMismatchWithContainerOperation => {
-            (FAILED, "LeaseIdMismatchWithContainerOperation")
-        }
-        LeaseDenial::LeaseNotPresentWithFileOperation => {
-            (FAILED, "LeaseNotPresentWithFileOperation")
-        }
-        LeaseDenial::LeaseNotPresentWithShareOperation
-        | LeaseDenial::LeaseNotPresentWithContainerOperation => {
-            (FAILED, "LeaseNotPresentWithContainerOperation")
-        }
-        LeaseDenial::LeaseIdMismatchWithBlobOperation => {
-            (FAILED, "LeaseIdMismatchWithBlobOperation")
-        }
-        LeaseDenial::LeaseNotPresentWithBlobOperation => {
-            (FAILED, "LeaseNotPresentWithBlobOperation")
-        }
-        LeaseDenial::InfiniteLeaseDurationRequired => (FAILED, "InfiniteLeaseDurationRequired"),
-        LeaseDenial::LeaseLost(_) => (FAILED, "LeaseLost"),
-        LeaseDenial::LeaseAlreadyPresent => (CONFLICT, "LeaseAlreadyPresent"),
-        LeaseDenial::LeaseIdMismatchWithLeaseOperation(_) => {
-            (CONFLICT, "LeaseIdMismatchWithLeaseOperation")
-        }
-        LeaseDenial::LeaseNotPresentWithLeaseOperation(_) => {
-            (CONFLICT, "LeaseNotPresentWithLeaseOperation")
-        }
-        LeaseDenial::LeaseIsBreakingAndCannotBeAcquired => {
-            (CONFLICT, "LeaseIsBreakingAndCannotBeAcquired")
-        }
-        LeaseDenial::LeaseIsBreakingAndCannotBeChanged => {
-            (CONFLICT, "LeaseIsBreakingAndCannotBeChanged")
-        }
-        LeaseDenial::LeaseIsBrokenAndCannotBeRenewed => {
-            (CONFLICT, "LeaseIsBrokenAndCannotBeRenewed")
-        }
-        LeaseDenial::InvalidDuration(_) | LeaseDenial::InvalidBreakPeriod => {
-            (BAD_REQUEST, "InvalidHeaderValue")
-        }
-        LeaseDenial::MissingDuration => (BAD_REQUEST, "MissingRequiredHeader"),
-    }
 }
 
 /// The refusal for an error of the disk. Only errors that no client can cure are a 500: clients

@@ -19,6 +19,7 @@ use crate::db::DbError;
 use crate::http::reply::Reply;
 use crate::http::xml::Xml;
 use crate::rules::conflict::Conflict;
+use crate::rules::lease::{LeaseDenial, LeaseOn};
 use crate::rules::{Cause, MetadataError, NameError};
 
 /// Elements of a body that are headers too: clients look there for what a source said of itself,
@@ -37,11 +38,12 @@ const ODATA_METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservi
 
 /// Which names the codes have where the article and the service differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ErrorNames {
-    /// The article's: `SMBDeletePending`.
+    /// `SMBDeletePending`
     #[default]
     Article,
-    /// Today's service and SDKs: `DeletePending`.
+    /// `DeletePending`, as in the SDKs
     Service,
 }
 
@@ -316,6 +318,42 @@ pub fn metadata_code(error: &MetadataError) -> &'static str {
         MetadataError::EmptyName => "EmptyMetadataKey",
         MetadataError::InvalidName(_) | MetadataError::InvalidValue(_) => "InvalidMetadata",
         MetadataError::TooLarge(_) => "MetadataTooLarge",
+    }
+}
+
+/// The status and code of a refusal by a lease: a failed condition is 412, an action that the lease
+/// does not admit 409. The codes of shares are those of containers.
+pub const fn lease_code(denial: LeaseDenial) -> (StatusCode, &'static str) {
+    use LeaseDenial as L;
+    const BAD: StatusCode = StatusCode::BAD_REQUEST;
+    const CONFLICT: StatusCode = StatusCode::CONFLICT;
+    const FAILED: StatusCode = StatusCode::PRECONDITION_FAILED;
+    match denial {
+        L::LeaseIdMissing(_) => (FAILED, "LeaseIdMissing"),
+        L::LeaseIdMismatchWithOperation(on) => match on {
+            LeaseOn::File => (FAILED, "LeaseIdMismatchWithFileOperation"),
+            LeaseOn::Blob => (FAILED, "LeaseIdMismatchWithBlobOperation"),
+            LeaseOn::Share | LeaseOn::Container => {
+                (FAILED, "LeaseIdMismatchWithContainerOperation")
+            }
+        },
+        L::LeaseNotPresentWithOperation(on) => match on {
+            LeaseOn::File => (FAILED, "LeaseNotPresentWithFileOperation"),
+            LeaseOn::Blob => (FAILED, "LeaseNotPresentWithBlobOperation"),
+            LeaseOn::Share | LeaseOn::Container => {
+                (FAILED, "LeaseNotPresentWithContainerOperation")
+            }
+        },
+        L::LeaseLost(_) => (FAILED, "LeaseLost"),
+        L::InfiniteLeaseDurationRequired => (FAILED, "InfiniteLeaseDurationRequired"),
+        L::LeaseAlreadyPresent => (CONFLICT, "LeaseAlreadyPresent"),
+        L::LeaseIdMismatchWithLeaseOperation(_) => (CONFLICT, "LeaseIdMismatchWithLeaseOperation"),
+        L::LeaseNotPresentWithLeaseOperation(_) => (CONFLICT, "LeaseNotPresentWithLeaseOperation"),
+        L::LeaseIsBreakingAndCannotBeAcquired => (CONFLICT, "LeaseIsBreakingAndCannotBeAcquired"),
+        L::LeaseIsBreakingAndCannotBeChanged => (CONFLICT, "LeaseIsBreakingAndCannotBeChanged"),
+        L::LeaseIsBrokenAndCannotBeRenewed => (CONFLICT, "LeaseIsBrokenAndCannotBeRenewed"),
+        L::InvalidDuration(_) | L::InvalidBreakPeriod => (BAD, "InvalidHeaderValue"),
+        L::MissingDuration => (BAD, "MissingRequiredHeader"),
     }
 }
 

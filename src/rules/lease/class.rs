@@ -95,9 +95,11 @@ impl Force {
                 }
                 Ok(())
             }
-            (Self::Present { .. }, Some(_)) => Err(on.mismatch()),
+            (Self::Present { .. }, Some(_)) => Err(LeaseDenial::LeaseIdMismatchWithOperation(on)),
             (Self::Over(id), Some(presented)) if presented == id => Err(LeaseDenial::LeaseLost(on)),
-            (Self::Over(_) | Self::Absent, Some(_)) => Err(on.not_present()),
+            (Self::Over(_) | Self::Absent, Some(_)) => {
+                Err(LeaseDenial::LeaseNotPresentWithOperation(on))
+            }
         }
     }
 }

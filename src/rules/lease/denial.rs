@@ -1,4 +1,5 @@
-//! The refusals of leases: one variant per documented code, named like the code.
+//! The refusals of leases: one variant per documented code, named like the code. Codes that name
+//! the object are one variant with the object.
 //!
 //! The messages are the service's where the service's wording is known. REST decides statuses and
 //! the spelling of codes.
@@ -15,21 +16,13 @@ pub enum LeaseOn {
 }
 
 impl LeaseOn {
-    pub(super) const fn mismatch(self) -> LeaseDenial {
+    /// The sentence of a use with an ID though no lease is in force.
+    const fn no_lease(self) -> &'static str {
         match self {
-            Self::File => LeaseDenial::LeaseIdMismatchWithFileOperation,
-            Self::Share => LeaseDenial::LeaseIdMismatchWithShareOperation,
-            Self::Blob => LeaseDenial::LeaseIdMismatchWithBlobOperation,
-            Self::Container => LeaseDenial::LeaseIdMismatchWithContainerOperation,
-        }
-    }
-
-    pub(super) const fn not_present(self) -> LeaseDenial {
-        match self {
-            Self::File => LeaseDenial::LeaseNotPresentWithFileOperation,
-            Self::Share => LeaseDenial::LeaseNotPresentWithShareOperation,
-            Self::Blob => LeaseDenial::LeaseNotPresentWithBlobOperation,
-            Self::Container => LeaseDenial::LeaseNotPresentWithContainerOperation,
+            Self::File => "A lease ID was specified, but there is no lease on the file.",
+            Self::Share => "A lease ID was specified, but there is no lease on the file share.",
+            Self::Blob => "There is currently no lease on the blob.",
+            Self::Container => "There is currently no lease on the container.",
         }
     }
 
@@ -58,30 +51,12 @@ pub enum LeaseDenial {
     /// A guarded use without an ID while a lease is in force.
     #[error("There is currently a lease on the {0} and no lease ID was specified in the request.")]
     LeaseIdMissing(LeaseOn),
-    /// A use of the file with another ID than the lease's.
-    #[error("The lease ID specified did not match the lease ID for the file.")]
-    LeaseIdMismatchWithFileOperation,
-    /// A use of the share with another ID than the lease's.
-    #[error("The lease ID specified did not match the lease ID for the file share.")]
-    LeaseIdMismatchWithShareOperation,
-    /// A use of the blob with another ID than the lease's.
-    #[error("The lease ID specified did not match the lease ID for the blob.")]
-    LeaseIdMismatchWithBlobOperation,
-    /// A use of the container with another ID than the lease's.
-    #[error("The lease ID specified did not match the lease ID for the container.")]
-    LeaseIdMismatchWithContainerOperation,
-    /// A use of the file with an ID though no lease is in force.
-    #[error("A lease ID was specified, but there is no lease on the file.")]
-    LeaseNotPresentWithFileOperation,
-    /// A use of the share with an ID though no lease is in force.
-    #[error("A lease ID was specified, but there is no lease on the file share.")]
-    LeaseNotPresentWithShareOperation,
-    /// A use of the blob with an ID though no lease is in force.
-    #[error("There is currently no lease on the blob.")]
-    LeaseNotPresentWithBlobOperation,
-    /// A use of the container with an ID though no lease is in force.
-    #[error("There is currently no lease on the container.")]
-    LeaseNotPresentWithContainerOperation,
+    /// A use with another ID than the lease's.
+    #[error("The lease ID specified did not match the lease ID for the {0}.")]
+    LeaseIdMismatchWithOperation(LeaseOn),
+    /// A use with an ID though no lease is in force.
+    #[error("{}", .0.no_lease())]
+    LeaseNotPresentWithOperation(LeaseOn),
     /// A use with the ID of a lease that was broken or ran out; the message is the same for both.
     #[error("A lease ID was specified, but the lease for the {0} has expired.")]
     LeaseLost(LeaseOn),

@@ -2,17 +2,17 @@
 //!
 //! Decides which spellings are GUIDs. Randomness comes from the caller.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use uuid::fmt::{Hyphenated, Simple};
 use uuid::{Builder, Uuid};
 
 /// A lease ID. Clients may spell it as any GUID that .NET reads; it is shown in lower case with
 /// hyphens.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct LeaseId(Uuid);
 
 /// A text that is no GUID.
@@ -53,24 +53,5 @@ impl FromStr for LeaseId {
 impl fmt::Display for LeaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for LeaseId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LeaseId({self})")
-    }
-}
-
-impl Serialize for LeaseId {
-    fn serialize<T: Serializer>(&self, to: T) -> Result<T::Ok, T::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for LeaseId {
-    fn deserialize<T: Deserializer<'de>>(from: T) -> Result<Self, T::Error> {
-        let text = <Cow<'_, str>>::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }

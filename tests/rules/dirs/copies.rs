@@ -9,7 +9,7 @@ use latchfs::file::service::{
     Obstacle, RestRename, Result, Started, TimeChange,
 };
 use latchfs::rules::Timestamp;
-use latchfs::rules::lease::LeaseDenial;
+use latchfs::rules::lease::{LeaseDenial, LeaseOn};
 
 use crate::dirs::fixture::{Fixture, asking, caller, copy_file, denial, lease_id, path};
 
@@ -227,9 +227,9 @@ fn b096_a_leased_destination_needs_its_lease_id_and_a_leased_source_none() {
         let source = (it.share(), &path("from"));
         copy_file(it.share(), asking, source, &path(to), &options("1"))
     };
-    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithFileOperation);
+    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithOperation(LeaseOn::File));
     assert_eq!(denial(with(1, "to")), wrong);
-    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithFileOperation);
+    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithOperation(LeaseOn::File));
     assert_eq!(denial(with(2, "new")), absent);
     assert!(!it.exists("new"));
     with(2, "to").unwrap();

@@ -6,7 +6,7 @@ use latchfs::file::service::{
     WhichHandles,
 };
 use latchfs::rules::Timestamp;
-use latchfs::rules::lease::LeaseDenial;
+use latchfs::rules::lease::{LeaseDenial, LeaseOn};
 
 use crate::common::names::ShareNames as _;
 use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
@@ -196,7 +196,7 @@ fn b097_leased_ends_need_their_lease_ids_and_the_source_stays_leased() {
     it.leased("one", lease_id(1));
     it.leased("two", lease_id(2));
     let missing = |denial| matches!(denial, Denial::Lease(LeaseDenial::LeaseIdMissing(_)));
-    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithFileOperation);
+    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithOperation(LeaseOn::File));
     assert!(missing(denial(rename(&it, "one", "two", REPLACE))));
     let source_lease = Some(lease_id(1));
     let half = RestRename { source_lease, ..REPLACE };
@@ -212,7 +212,7 @@ fn b097_leased_ends_need_their_lease_ids_and_the_source_stays_leased() {
         it.restart();
     }
     let free = RestRename { source_lease, destination_lease: Some(lease_id(2)), ..PLAIN };
-    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithFileOperation);
+    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithOperation(LeaseOn::File));
     assert_eq!(denial(rename(&it, "two", "three", free)), absent);
     rename(&it, "two", "three", RestRename { source_lease, ..PLAIN }).unwrap();
 }

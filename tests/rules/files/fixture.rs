@@ -271,8 +271,8 @@ fn denial_code(denial: &Denial) -> &'static str {
 fn lease_code(denial: LeaseDenial) -> &'static str {
     match denial {
         LeaseDenial::LeaseIdMissing(_) => "LeaseIdMissing",
-        LeaseDenial::LeaseIdMismatchWithFileOperation => "LeaseIdMismatchWithFileOperation",
-        LeaseDenial::LeaseNotPresentWithFileOperation => "LeaseNotPresentWithFileOperation",
+        LeaseDenial::LeaseIdMismatchWithOperation(_) => "LeaseIdMismatchWithFileOperation",
+        LeaseDenial::LeaseNotPresentWithOperation(_) => "LeaseNotPresentWithFileOperation",
         LeaseDenial::LeaseLost(_) => "LeaseLost",
         LeaseDenial::LeaseAlreadyPresent => "LeaseAlreadyPresent",
         LeaseDenial::LeaseIdMismatchWithLeaseOperation(_) => "LeaseIdMismatchWithLeaseOperation",

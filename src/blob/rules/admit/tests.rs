@@ -83,9 +83,9 @@ fn expected(class: LeaseClass, state: &str, sent: Option<LeaseId>) -> Option<Lea
             Some(LeaseDenial::InfiniteLeaseDurationRequired)
         }
         _ if locked && holder => None,
-        _ if locked => Some(LeaseDenial::LeaseIdMismatchWithBlobOperation),
+        _ if locked => Some(LeaseDenial::LeaseIdMismatchWithOperation(LeaseOn::Blob)),
         _ if holder && state != "available" => Some(LeaseDenial::LeaseLost(LeaseOn::Blob)),
-        _ => Some(LeaseDenial::LeaseNotPresentWithBlobOperation),
+        _ => Some(LeaseDenial::LeaseNotPresentWithOperation(LeaseOn::Blob)),
     }
 }
 
@@ -228,7 +228,7 @@ fn on_a_missing_blob_every_operation_creates_or_finds_nothing() {
         assert_eq!(answer(&none, None), without, "{operation:?}");
         let with_id = match rules.lease {
             LeaseClass::Ignored => without.clone(),
-            _ if creates => Err(LeaseDenial::LeaseNotPresentWithBlobOperation.into()),
+            _ if creates => Err(LeaseDenial::LeaseNotPresentWithOperation(LeaseOn::Blob).into()),
             _ => Err(BlobDenial::BlobNotFound),
         };
         assert_eq!(answer(&none, Some(id(1))), with_id, "{operation:?} with an ID");
@@ -370,11 +370,15 @@ fn every_operation_on_a_container_meets_every_lease_state_by_its_class() {
                     }
                     (LeaseClass::Read | LeaseClass::Delete, Some(_)) => match (locked, holder) {
                         (true, true) => None,
-                        (true, false) => Some(LeaseDenial::LeaseIdMismatchWithContainerOperation),
+                        (true, false) => {
+                            Some(LeaseDenial::LeaseIdMismatchWithOperation(LeaseOn::Container))
+                        }
                         (false, true) if state != "available" => {
                             Some(LeaseDenial::LeaseLost(LeaseOn::Container))
                         }
-                        (false, _) => Some(LeaseDenial::LeaseNotPresentWithContainerOperation),
+                        (false, _) => {
+                            Some(LeaseDenial::LeaseNotPresentWithOperation(LeaseOn::Container))
+                        }
                     },
                     _ => None,
                 };

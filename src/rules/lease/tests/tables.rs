@@ -40,14 +40,8 @@ fn refusal(denial: LeaseDenial, on: LeaseOn) -> &'static str {
     use LeaseDenial as D;
     match denial {
         D::LeaseIdMissing(named) if named == on => "missing",
-        D::LeaseIdMismatchWithFileOperation if on == LeaseOn::File => "mismatch",
-        D::LeaseIdMismatchWithShareOperation if on == LeaseOn::Share => "mismatch",
-        D::LeaseNotPresentWithFileOperation if on == LeaseOn::File => "absent",
-        D::LeaseNotPresentWithShareOperation if on == LeaseOn::Share => "absent",
-        D::LeaseIdMismatchWithBlobOperation if on == LeaseOn::Blob => "mismatch",
-        D::LeaseIdMismatchWithContainerOperation if on == LeaseOn::Container => "mismatch",
-        D::LeaseNotPresentWithBlobOperation if on == LeaseOn::Blob => "absent",
-        D::LeaseNotPresentWithContainerOperation if on == LeaseOn::Container => "absent",
+        D::LeaseIdMismatchWithOperation(named) if named == on => "mismatch",
+        D::LeaseNotPresentWithOperation(named) if named == on => "absent",
         D::InfiniteLeaseDurationRequired => "finite",
         D::LeaseLost(named) if named == on => "lost",
         D::LeaseAlreadyPresent => "taken",

@@ -52,7 +52,7 @@ fn messages_seen_on_the_wire_are_matched_word_for_word() {
             "There is currently a lease on the file and no lease ID was specified in the request.",
         ),
         (
-            D::LeaseIdMismatchWithFileOperation,
+            D::LeaseIdMismatchWithOperation(LeaseOn::File),
             "The lease ID specified did not match the lease ID for the file.",
         ),
         (D::LeaseAlreadyPresent, "There is already a lease present."),

@@ -40,8 +40,8 @@ fn word(denial: &BlobDenial) -> No {
         D::Condition(ConditionFailure::NotMet(_)) | D::CopyCondition(_) => "condition",
         D::Lease(denial) => match denial {
             LeaseDenial::LeaseIdMissing(_) => "lease ID missing",
-            LeaseDenial::LeaseIdMismatchWithBlobOperation => "lease ID mismatch",
-            LeaseDenial::LeaseNotPresentWithBlobOperation => "no lease",
+            LeaseDenial::LeaseIdMismatchWithOperation(_) => "lease ID mismatch",
+            LeaseDenial::LeaseNotPresentWithOperation(_) => "no lease",
             LeaseDenial::LeaseLost(_) => "lease lost",
             LeaseDenial::InfiniteLeaseDurationRequired => "infinite lease required",
             LeaseDenial::LeaseAlreadyPresent => "already present",
@@ -235,7 +235,7 @@ impl Run {
 
     /// Everything, with older states and the list.
     fn compare_all(&mut self) {
-        let page = self.bench.service.list_blobs(&self.bench.cx(), "c", everything());
+        let page = self.bench.service.list_blobs(&self.bench.cx(), "c", &everything());
         let listed: Vec<_> = page.unwrap().items.into_iter().filter_map(blob_of).collect();
         for name in NAMES {
             self.compare(name);
@@ -285,7 +285,7 @@ impl Run {
             return;
         }
         let cx = self.bench.cx();
-        let page = self.bench.service.list_blobs(&cx, "c", everything()).unwrap();
+        let page = self.bench.service.list_blobs(&cx, "c", &everything()).unwrap();
         for one in page.items.into_iter().filter_map(blob_of) {
             let version = one.state.version.filter(|_| one.snapshot.is_none() && !one.is_current);
             let Some(version) = version.filter(|_| one.name == name) else { continue };
