@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hyper::{Method, Response};
 use log::Level;
 
+use super::frame::Operation;
 use super::server::RestOptions;
 use crate::journal::row::UNKNOWN;
 
@@ -24,7 +25,7 @@ pub struct ObservedRequest {
     began: Instant,
     method: Method,
     /// The operation, once it is known.
-    pub operation: Option<&'static str>,
+    pub operation: Option<&'static Operation>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -42,7 +43,7 @@ impl ObservedRequest {
     /// Tells of its answer. Returns how long the answer took.
     pub fn answered<B>(&self, answer: &Response<B>) -> Duration {
         let took = self.took();
-        let operation = self.operation.unwrap_or(UNKNOWN);
+        let operation = self.operation.map_or(UNKNOWN, |known| known.name);
         let status = answer.status().as_u16();
         if let Some(observer) = &self.observer {
             observer.answered(operation, status, took);

@@ -6,10 +6,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::rules::Noted;
 use crate::rules::address::ObjectAddress;
 use crate::rules::asked::Parts;
 use crate::rules::given::{ChangedObject, Given};
-use crate::rules::noted::Noted;
 use crate::rules::who::{Identity, Who};
 use crate::rules::writer::shortened;
 use crate::rules::{Owner, Timestamp, Writer};
@@ -93,7 +93,7 @@ impl Context {
 pub struct Caller {
     /// The client as the table of opens and the log of events know it.
     pub owner: Arc<Owner>,
-    /// The name of the operation.
+    /// The operation, as the service's documentation names it.
     pub operation: &'static str,
     /// The address of a client on the network.
     pub address: Option<SocketAddr>,

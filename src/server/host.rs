@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
+use super::listeners::SERVICES;
 use super::load::Load;
 use super::mounts::Mounts;
 use super::running::Stop;
-use super::services::SERVICES;
 use crate::api::{
     About, ConnectionInfo, KnownOperation, Loaded, MountRow, Reached, SOCKET_NAME, ServedAccount,
     Serving,
@@ -21,7 +21,7 @@ use crate::blob::service::{BlobResult, BlobService};
 use crate::file::rest::error::denial_code;
 use crate::file::rules::{Denial, ShareMode};
 use crate::file::service::FileService;
-use crate::http::frame::{ErrorNames, Service, documented_name};
+use crate::http::frame::{ErrorNames, Service};
 use crate::journal::Change;
 use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::Spelled;
@@ -118,7 +118,7 @@ impl Serving for Host {
         let of = |service: &&'static Service| {
             let kind = service.kind;
             service.operations.iter().flat_map(move |operation| {
-                let names = [operation.name, documented_name(kind, operation.name)];
+                let names = [operation.name, operation.title];
                 names.map(|name| KnownOperation { service: kind, name, can_stop: true })
             })
         };

@@ -10,8 +10,8 @@ use percent_encoding::percent_decode_str;
 
 use super::service::{account_info, not_done};
 use super::{BlobCall, footprint as touches};
-use crate::blob::rules::PublicAccess;
 use crate::blob::rules::name::{ROOT, kept_name};
+use crate::blob::rules::{BlobOperation as Op, PublicAccess};
 use crate::blob::service::BlobService;
 use crate::http::auth::Permission::{
     Add, Create, Delete, DeleteVersion, Find, Immutability, List, PermanentDelete, Read, Tags,
@@ -26,10 +26,9 @@ use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
     row_when,
 };
-use crate::http::frame::service::{Addressed, ErrorFormat, Operation, Service};
+use crate::http::frame::service::{Addressed, ErrorFormat, Operation, Service, operations};
 use crate::http::frame::service_operations::{
-    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_GET_USER_DELEGATION_KEY,
-    SERVICE_PREFLIGHT,
+    preflight, service_properties, service_stats, user_delegation_key,
 };
 use crate::http::request::Request;
 use crate::rules::policy::StoredPolicy;
@@ -38,7 +37,7 @@ use crate::rules::service::ServiceKind;
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Blob,
     route,
-    operations: &OPERATIONS,
+    operations: OPERATIONS,
     first_version: "2009-09-19",
     needs_version: true,
     errors: ErrorFormat::Xml,
@@ -192,170 +191,157 @@ pub(super) fn is_public(
     }
 }
 
-/// The handler of a row: `change` and `read_async` take the body as it comes.
-macro_rules! handler {
-    (change $method:ident) => {
-        |call, body| Box::pin(BlobCall(call).$method(body))
-    };
-    (read_async $method:ident) => {
-        |call, body| Box::pin(BlobCall(call).$method(body))
-    };
-    ($kind:ident account_info) => {
-        account_info
-    };
-    ($kind:ident not_done) => {
-        not_done
-    };
-    ($kind:ident $method:ident) => {
-        |call| BlobCall(call).$method()
-    };
-}
-
-/// An operation on a container as a whole, out of reach of every service SAS, or on a blob.
-macro_rules! operations {
-    ($(
-        $(#[$with:ident $args:tt])*
-        $name:ident $kind:ident $text:literal $level:ident $needs:expr => $method:ident;
-    )*) => {
-        $(
-            pub(super) static $name: Operation =
-                Operation::$kind($text, ResourceLevel::$level, $needs, handler!($kind $method))
-                    $(.$with $args)*;
-        )*
-
-        static OPERATIONS: [&Operation; 4 $(+ { let _ = $text; 1 })*] = [
-            &SERVICE_PREFLIGHT,
-            &SERVICE_GET_PROPERTIES,
-            &SERVICE_GET_STATISTICS,
-            &SERVICE_GET_USER_DELEGATION_KEY,
-            $(&$name,)*
-        ];
-    };
-}
-
 const NEW: &[Permission] = &[Create, Write];
 const LOOK_AT: &[Permission] = &[Read, List];
 
 operations! {
-    SERVICE_SET_PROPERTIES pool_change "ServiceSetProperties" Service &[Write]
-        => set_service_properties;
-    SERVICE_LIST_CONTAINERS_SEGMENT pool_read "ServiceListContainersSegment" Service &[List]
-        => list_containers;
-    SERVICE_GET_ACCOUNT_INFO read "ServiceGetAccountInfo" Service &[Read, List, Write, Create]
-        => account_info;
-    SERVICE_SUBMIT_BATCH change "ServiceSubmitBatch" Service &[Delete, Write, Read, List]
-        => submit_batch;
+    BlobCall;
+
+    SERVICE_PREFLIGHT preflight ("ServicePreflight", "Preflight Blob Request") Service &[]
+        => (preflight);
+    SERVICE_GET_PROPERTIES read ("ServiceGetProperties", "Get Blob Service Properties")
+        Service &[Read] => (service_properties);
+    SERVICE_GET_STATISTICS read ("ServiceGetStatistics", "Get Blob Service Stats") Service &[Read]
+        => (service_stats);
+    SERVICE_GET_USER_DELEGATION_KEY pool_read
+        ("ServiceGetUserDelegationKey", "Get User Delegation Key") Service &[Read]
+        => (user_delegation_key);
+    SERVICE_SET_PROPERTIES pool_change ("ServiceSetProperties", "Set Blob Service Properties")
+        Service &[Write] => set_service_properties;
+    SERVICE_LIST_CONTAINERS_SEGMENT pool_read ("ServiceListContainersSegment", "List Containers")
+        Service &[List] => list_containers;
+    SERVICE_GET_ACCOUNT_INFO read ("ServiceGetAccountInfo", "Get Account Information")
+        Service &[Read, List, Write, Create] => (account_info);
+    SERVICE_SUBMIT_BATCH change ("ServiceSubmitBatch", "Blob Batch")
+        Service &[Delete, Write, Read, List] => submit_batch;
     #[touches (|request| footprint::all_read(ServiceKind::Blob, request))]
-    SERVICE_FILTER_BLOBS pool_read "ServiceFilterBlobs" Service &[Find] => find_blobs;
-    CONTAINER_CREATE change "ContainerCreate" Container NEW => create_container;
-    CONTAINER_GET_PROPERTIES read "ContainerGetProperties" Container LOOK_AT
+    SERVICE_FILTER_BLOBS pool_read ("ServiceFilterBlobs", "Find Blobs by Tags") Service &[Find]
+        => find_blobs;
+    CONTAINER_CREATE change (Op::ContainerCreate.names()) Container NEW => create_container;
+    CONTAINER_GET_PROPERTIES read (Op::ContainerGetProperties.names()) Container LOOK_AT
         => container_properties;
-    CONTAINER_GET_METADATA read "ContainerGetMetadata" Container LOOK_AT => container_metadata;
-    CONTAINER_DELETE change "ContainerDelete" Container &[Delete] => delete_container;
-    CONTAINER_SET_METADATA change "ContainerSetMetadata" Container &[Write]
+    CONTAINER_GET_METADATA read (Op::ContainerGetMetadata.names()) Container LOOK_AT
+        => container_metadata;
+    CONTAINER_DELETE change (Op::ContainerDelete.names()) Container &[Delete] => delete_container;
+    CONTAINER_SET_METADATA change (Op::ContainerSetMetadata.names()) Container &[Write]
         => set_container_metadata;
-    CONTAINER_GET_ACCESS_POLICY read "ContainerGetAccessPolicy" Container &[Read] => container_acl;
-    CONTAINER_SET_ACCESS_POLICY change "ContainerSetAccessPolicy" Container &[Write]
+    CONTAINER_GET_ACCESS_POLICY read (Op::ContainerGetAccessPolicy.names()) Container &[Read]
+        => container_acl;
+    CONTAINER_SET_ACCESS_POLICY change (Op::ContainerSetAccessPolicy.names()) Container &[Write]
         => set_container_acl;
     #[touches (|request| footprint::all_written(ServiceKind::Blob, request))]
-    CONTAINER_RESTORE change "ContainerRestore" Container NEW => restore_container;
-    CONTAINER_RENAME pool_change "ContainerRename" Container &[Write] => not_done;
+    CONTAINER_RESTORE change (Op::ContainerRestore.names()) Container NEW => restore_container;
+    CONTAINER_RENAME pool_change ("ContainerRename", "Rename Container") Container &[Write]
+        => (not_done);
     #[service_sas (&[Delete, Write])] #[or_level (ResourceLevel::Object)]
-    CONTAINER_SUBMIT_BATCH change "ContainerSubmitBatch" Container &[Delete, Write, Read, List]
-        => submit_batch;
+    CONTAINER_SUBMIT_BATCH change ("ContainerSubmitBatch", "Blob Batch")
+        Container &[Delete, Write, Read, List] => submit_batch;
     #[service_sas (&[Find])]
     #[touches (|request| footprint::container_read(ServiceKind::Blob, request))]
-    CONTAINER_FILTER_BLOBS pool_read "ContainerFilterBlobs" Container &[Find] => find_blobs;
-    CONTAINER_ACQUIRE_LEASE change "ContainerAcquireLease" Container &[Write] => lease_container;
-    CONTAINER_RELEASE_LEASE change "ContainerReleaseLease" Container &[Write] => lease_container;
-    CONTAINER_RENEW_LEASE change "ContainerRenewLease" Container &[Write] => lease_container;
-    CONTAINER_BREAK_LEASE change "ContainerBreakLease" Container &[Write, Delete]
+    CONTAINER_FILTER_BLOBS pool_read ("ContainerFilterBlobs", "Find Blobs by Tags in Container")
+        Container &[Find] => find_blobs;
+    CONTAINER_ACQUIRE_LEASE change (Op::ContainerAcquireLease.names()) Container &[Write]
         => lease_container;
-    CONTAINER_CHANGE_LEASE change "ContainerChangeLease" Container &[Write] => lease_container;
-    #[service_sas (&[List])]
-    #[touches (touches::listed)]
-    CONTAINER_LIST_BLOB_FLAT_SEGMENT pool_read "ContainerListBlobFlatSegment" Container &[List]
-        => list_blobs;
-    #[service_sas (&[List])]
-    #[touches (touches::listed)]
-    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT pool_read "ContainerListBlobHierarchySegment" Container
-        &[List]
-        => list_blobs;
+    CONTAINER_RELEASE_LEASE change (Op::ContainerReleaseLease.names()) Container &[Write]
+        => lease_container;
+    CONTAINER_RENEW_LEASE change (Op::ContainerRenewLease.names()) Container &[Write]
+        => lease_container;
+    CONTAINER_BREAK_LEASE change (Op::ContainerBreakLease.names()) Container &[Write, Delete]
+        => lease_container;
+    CONTAINER_CHANGE_LEASE change (Op::ContainerChangeLease.names()) Container &[Write]
+        => lease_container;
+    #[service_sas (&[List])] #[touches (touches::listed)]
+    CONTAINER_LIST_BLOB_FLAT_SEGMENT pool_read ("ContainerListBlobFlatSegment", "List Blobs")
+        Container &[List] => list_blobs;
+    #[service_sas (&[List])] #[touches (touches::listed)]
+    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT pool_read
+        ("ContainerListBlobHierarchySegment", "List Blobs") Container &[List] => list_blobs;
     #[service_sas (&[Read, List, Write, Create])]
-    CONTAINER_GET_ACCOUNT_INFO read "ContainerGetAccountInfo" Container LOOK_AT => account_info;
+    CONTAINER_GET_ACCOUNT_INFO read ("ContainerGetAccountInfo", "Get Account Information")
+        Container LOOK_AT => (account_info);
     #[overridable ()]
-    BLOB_DOWNLOAD read_async "BlobDownload" Object &[Read] => get_blob;
+    BLOB_DOWNLOAD read_async (Op::BlobDownload.names()) Object &[Read] => get_blob;
     #[overridable ()]
-    BLOB_GET_PROPERTIES read "BlobGetProperties" Object &[Read] => blob_properties;
-    BLOB_GET_METADATA read "BlobGetMetadata" Object &[Read] => blob_metadata;
-    BLOB_DELETE change "BlobDelete" Object &[Delete, DeleteVersion, PermanentDelete] => delete_blob;
-    BLOB_UNDELETE change "BlobUndelete" Object &[Write] => undelete_blob;
-    BLOB_SET_EXPIRY pool_change "BlobSetExpiry" Object &[Write] => not_done;
-    BLOB_SET_HTTP_HEADERS change "BlobSetHttpHeaders" Object &[Write] => set_properties;
-    BLOB_SET_IMMUTABILITY_POLICY change "BlobSetImmutabilityPolicy" Object &[Immutability]
-        => set_immutability;
-    BLOB_DELETE_IMMUTABILITY_POLICY change "BlobDeleteImmutabilityPolicy" Object &[Immutability]
-        => delete_immutability;
-    BLOB_SET_LEGAL_HOLD change "BlobSetLegalHold" Object &[Immutability] => set_legal_hold;
-    BLOB_SET_METADATA change "BlobSetMetadata" Object &[Write] => set_metadata;
+    BLOB_GET_PROPERTIES read (Op::BlobGetProperties.names()) Object &[Read] => blob_properties;
+    BLOB_GET_METADATA read (Op::BlobGetMetadata.names()) Object &[Read] => blob_metadata;
+    BLOB_DELETE change (Op::BlobDelete.names()) Object &[Delete, DeleteVersion, PermanentDelete]
+        => delete_blob;
+    BLOB_UNDELETE change (Op::BlobUndelete.names()) Object &[Write] => undelete_blob;
+    BLOB_SET_EXPIRY pool_change ("BlobSetExpiry", "Set Blob Expiry") Object &[Write] => (not_done);
+    BLOB_SET_HTTP_HEADERS change (Op::BlobSetHttpHeaders.names()) Object &[Write] => set_properties;
+    BLOB_SET_IMMUTABILITY_POLICY change (Op::BlobSetImmutabilityPolicy.names())
+        Object &[Immutability] => set_immutability;
+    BLOB_DELETE_IMMUTABILITY_POLICY change (Op::BlobDeleteImmutabilityPolicy.names())
+        Object &[Immutability] => delete_immutability;
+    BLOB_SET_LEGAL_HOLD change (Op::BlobSetLegalHold.names()) Object &[Immutability]
+        => set_legal_hold;
+    BLOB_SET_METADATA change (Op::BlobSetMetadata.names()) Object &[Write] => set_metadata;
     #[touches (touches::leased)]
-    BLOB_ACQUIRE_LEASE change "BlobAcquireLease" Object &[Write] => lease_blob;
+    BLOB_ACQUIRE_LEASE change (Op::BlobAcquireLease.names()) Object &[Write] => lease_blob;
     #[touches (touches::leased)]
-    BLOB_RELEASE_LEASE change "BlobReleaseLease" Object &[Write] => lease_blob;
+    BLOB_RELEASE_LEASE change (Op::BlobReleaseLease.names()) Object &[Write] => lease_blob;
     #[touches (touches::leased)]
-    BLOB_RENEW_LEASE change "BlobRenewLease" Object &[Write] => lease_blob;
+    BLOB_RENEW_LEASE change (Op::BlobRenewLease.names()) Object &[Write] => lease_blob;
     #[touches (touches::leased)]
-    BLOB_CHANGE_LEASE change "BlobChangeLease" Object &[Write] => lease_blob;
+    BLOB_CHANGE_LEASE change (Op::BlobChangeLease.names()) Object &[Write] => lease_blob;
     #[touches (touches::leased)]
-    BLOB_BREAK_LEASE change "BlobBreakLease" Object &[Write, Delete] => lease_blob;
-    BLOB_CREATE_SNAPSHOT change "BlobCreateSnapshot" Object NEW => snapshot_blob;
+    BLOB_BREAK_LEASE change (Op::BlobBreakLease.names()) Object &[Write, Delete] => lease_blob;
+    BLOB_CREATE_SNAPSHOT change (Op::BlobCreateSnapshot.names()) Object NEW => snapshot_blob;
     #[touches (touches::copied)]
-    BLOB_START_COPY_FROM_URL change "BlobStartCopyFromURL" Object NEW => copy_blob;
+    BLOB_START_COPY_FROM_URL change (Op::BlobStartCopyFromURL.names()) Object NEW => copy_blob;
     #[touches (touches::copied)]
-    BLOB_COPY_FROM_URL change "BlobCopyFromURL" Object NEW => copy_from_url;
-    BLOB_ABORT_COPY_FROM_URL change "BlobAbortCopyFromURL" Object &[Write] => abort_copy;
-    BLOB_SET_TIER change "BlobSetTier" Object &[Write] => set_tier;
-    BLOB_GET_ACCOUNT_INFO read "BlobGetAccountInfo" Object &[Read, Write, Create] => account_info;
-    BLOB_QUERY read "BlobQuery" Object &[Read] => not_done;
-    BLOB_GET_TAGS read "BlobGetTags" Object &[Tags] => blob_tags;
-    BLOB_SET_TAGS change "BlobSetTags" Object &[Tags] => set_tags;
-    PAGE_BLOB_CREATE change "PageBlobCreate" Object NEW => put_blob;
-    PAGE_BLOB_UPLOAD_PAGES change "PageBlobUploadPages" Object &[Write] => put_page;
-    PAGE_BLOB_CLEAR_PAGES change "PageBlobClearPages" Object &[Write] => put_page;
+    BLOB_COPY_FROM_URL change (Op::BlobCopyFromURL.names()) Object NEW => copy_from_url;
+    BLOB_ABORT_COPY_FROM_URL change (Op::BlobAbortCopyFromURL.names()) Object &[Write]
+        => abort_copy;
+    BLOB_SET_TIER change (Op::BlobSetTier.names()) Object &[Write] => set_tier;
+    BLOB_GET_ACCOUNT_INFO read ("BlobGetAccountInfo", "Get Account Information")
+        Object &[Read, Write, Create] => (account_info);
+    BLOB_QUERY read ("BlobQuery", "Query Blob Contents") Object &[Read] => (not_done);
+    BLOB_GET_TAGS read (Op::BlobGetTags.names()) Object &[Tags] => blob_tags;
+    BLOB_SET_TAGS change (Op::BlobSetTags.names()) Object &[Tags] => set_tags;
+    PAGE_BLOB_CREATE change (Op::PageBlobCreate.names()) Object NEW => put_blob;
+    PAGE_BLOB_UPLOAD_PAGES change (Op::PageBlobUploadPages.names()) Object &[Write] => put_page;
+    PAGE_BLOB_CLEAR_PAGES change (Op::PageBlobClearPages.names()) Object &[Write] => put_page;
     #[touches (touches::copied)]
-    PAGE_BLOB_UPLOAD_PAGES_FROM_URL change "PageBlobUploadPagesFromURL" Object &[Write]
+    PAGE_BLOB_UPLOAD_PAGES_FROM_URL change (Op::PageBlobUploadPagesFromURL.names()) Object &[Write]
         => put_page_from_url;
-    PAGE_BLOB_GET_PAGE_RANGES pool_read "PageBlobGetPageRanges" Object &[Read] => page_list;
-    PAGE_BLOB_GET_PAGE_RANGES_DIFF pool_read "PageBlobGetPageRangesDiff" Object &[Read]
+    PAGE_BLOB_GET_PAGE_RANGES pool_read (Op::PageBlobGetPageRanges.names()) Object &[Read]
         => page_list;
-    PAGE_BLOB_RESIZE change "PageBlobResize" Object &[Write] => set_properties;
-    PAGE_BLOB_UPDATE_SEQUENCE_NUMBER change "PageBlobUpdateSequenceNumber" Object &[Write]
-        => set_properties;
-    PAGE_BLOB_COPY_INCREMENTAL pool_change "PageBlobCopyIncremental" Object &[Write] => not_done;
-    APPEND_BLOB_CREATE change "AppendBlobCreate" Object NEW => put_blob;
-    APPEND_BLOB_APPEND_BLOCK change "AppendBlobAppendBlock" Object &[Add, Write] => append_block;
+    PAGE_BLOB_GET_PAGE_RANGES_DIFF pool_read (Op::PageBlobGetPageRangesDiff.names()) Object &[Read]
+        => page_list;
+    PAGE_BLOB_RESIZE change (Op::PageBlobResize.names()) Object &[Write] => set_properties;
+    PAGE_BLOB_UPDATE_SEQUENCE_NUMBER change (Op::PageBlobUpdateSequenceNumber.names())
+        Object &[Write] => set_properties;
+    PAGE_BLOB_COPY_INCREMENTAL pool_change ("PageBlobCopyIncremental", "Incremental Copy Blob")
+        Object &[Write] => (not_done);
+    APPEND_BLOB_CREATE change (Op::AppendBlobCreate.names()) Object NEW => put_blob;
+    APPEND_BLOB_APPEND_BLOCK change (Op::AppendBlobAppendBlock.names()) Object &[Add, Write]
+        => append_block;
     #[touches (touches::copied)]
-    APPEND_BLOB_APPEND_BLOCK_FROM_URL change "AppendBlobAppendBlockFromUrl" Object &[Add, Write]
-        => append_from_url;
-    APPEND_BLOB_SEAL change "AppendBlobSeal" Object &[Write] => seal_blob;
-    BLOCK_BLOB_UPLOAD change "BlockBlobUpload" Object NEW => put_blob;
+    APPEND_BLOB_APPEND_BLOCK_FROM_URL change (Op::AppendBlobAppendBlockFromUrl.names())
+        Object &[Add, Write] => append_from_url;
+    APPEND_BLOB_SEAL change (Op::AppendBlobSeal.names()) Object &[Write] => seal_blob;
+    BLOCK_BLOB_UPLOAD change (Op::BlockBlobUpload.names()) Object NEW => put_blob;
     #[touches (touches::copied)]
-    BLOCK_BLOB_PUT_BLOB_FROM_URL change "BlockBlobPutBlobFromUrl" Object NEW => put_blob_from_url;
+    BLOCK_BLOB_PUT_BLOB_FROM_URL change (Op::BlockBlobPutBlobFromUrl.names()) Object NEW
+        => put_blob_from_url;
     #[touches (touches::block_staged)]
-    BLOCK_BLOB_STAGE_BLOCK change "BlockBlobStageBlock" Object NEW => put_block;
+    BLOCK_BLOB_STAGE_BLOCK change (Op::BlockBlobStageBlock.names()) Object NEW => put_block;
     #[touches (touches::block_copied)]
-    BLOCK_BLOB_STAGE_BLOCK_FROM_URL change "BlockBlobStageBlockFromURL" Object NEW
+    BLOCK_BLOB_STAGE_BLOCK_FROM_URL change (Op::BlockBlobStageBlockFromURL.names()) Object NEW
         => put_block_from_url;
-    BLOCK_BLOB_COMMIT_BLOCK_LIST change "BlockBlobCommitBlockList" Object NEW => put_block_list;
+    BLOCK_BLOB_COMMIT_BLOCK_LIST change (Op::BlockBlobCommitBlockList.names()) Object NEW
+        => put_block_list;
     #[touches (touches::blocks_listed)]
-    BLOCK_BLOB_GET_BLOCK_LIST pool_read "BlockBlobGetBlockList" Object &[Read] => block_list;
+    BLOCK_BLOB_GET_BLOCK_LIST pool_read (Op::BlockBlobGetBlockList.names()) Object &[Read]
+        => block_list;
     // These two are answered as XML: see the flat and the hierarchical list.
     #[touches (touches::listed)]
-    CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW pool_read "ContainerListBlobFlatSegmentArrow" Container
-        &[List] => list_blobs;
+    CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW pool_read
+        ("ContainerListBlobFlatSegmentArrow", "List Blobs") Container &[List] => list_blobs;
     #[touches (touches::listed)]
-    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW pool_read "ContainerListBlobHierarchySegmentArrow"
-        Container &[List] => list_blobs;
+    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW pool_read
+        ("ContainerListBlobHierarchySegmentArrow", "List Blobs") Container &[List] => list_blobs;
 }
 
 const ACTION: &str = "x-ms-lease-action";

@@ -18,10 +18,9 @@ use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
     row_when,
 };
-use crate::http::frame::service::{Answer, ErrorFormat, Operation, Service};
+use crate::http::frame::service::{Answer, ErrorFormat, Operation, Service, operations};
 use crate::http::frame::service_operations::{
-    SERVICE_GET_PROPERTIES, SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT,
-    SERVICE_SET_PROPERTIES,
+    preflight, service_properties, set_service_properties, user_delegation_key,
 };
 use crate::http::request::Request;
 use crate::rules::policy::StoredPolicy;
@@ -30,7 +29,7 @@ use crate::rules::service::ServiceKind;
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::File,
     route,
-    operations: &OPERATIONS,
+    operations: OPERATIONS,
     first_version: "2014-02-14",
     needs_version: true,
     errors: ErrorFormat::Xml,
@@ -86,280 +85,127 @@ fn answered(call: &Call<'_>, answer: Answer) -> Answer {
     Err(refusal)
 }
 
-static SERVICE_LIST_SHARES_SEGMENT: Operation =
-    Operation::pool_read("ServiceListSharesSegment", ResourceLevel::Service, &[List], |call| {
-        FileCall(call).list_shares()
-    });
-static SHARE_CREATE: Operation =
-    Operation::pool_change("ShareCreate", ResourceLevel::Container, &[Create, Write], |call| {
-        FileCall(call).create_share()
-    });
-static SHARE_GET_PROPERTIES: Operation =
-    Operation::pool_read("ShareGetProperties", ResourceLevel::Container, &[Read, List], |call| {
-        FileCall(call).share_properties()
-    });
-static SHARE_DELETE: Operation =
-    Operation::pool_change("ShareDelete", ResourceLevel::Container, &[Delete], |call| {
-        FileCall(call).delete_share()
-    });
-static SHARE_ACQUIRE_LEASE: Operation =
-    Operation::pool_change("ShareAcquireLease", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).acquire_share_lease()
-    });
-static SHARE_RELEASE_LEASE: Operation =
-    Operation::pool_change("ShareReleaseLease", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).release_share_lease()
-    });
-static SHARE_CHANGE_LEASE: Operation =
-    Operation::pool_change("ShareChangeLease", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).change_share_lease()
-    });
-static SHARE_RENEW_LEASE: Operation =
-    Operation::pool_change("ShareRenewLease", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).renew_share_lease()
-    });
-static SHARE_BREAK_LEASE: Operation =
-    Operation::pool_change("ShareBreakLease", ResourceLevel::Container, &[Write, Delete], |call| {
-        FileCall(call).break_share_lease()
-    });
-static SHARE_CREATE_SNAPSHOT: Operation = Operation::pool_change(
-    "ShareCreateSnapshot",
-    ResourceLevel::Container,
-    &[Create, Write],
-    |call| FileCall(call).create_snapshot(),
-);
-static SHARE_CREATE_PERMISSION: Operation =
-    Operation::pool_change("ShareCreatePermission", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).create_permission()
-    })
-    .service_sas(&[Write]);
-static SHARE_GET_PERMISSION: Operation =
-    Operation::pool_read("ShareGetPermission", ResourceLevel::Container, &[Read], |call| {
-        FileCall(call).permission()
-    })
-    .service_sas(&[Read]);
-static SHARE_SET_PROPERTIES: Operation =
-    Operation::pool_change("ShareSetProperties", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).set_share_properties()
-    });
-static SHARE_GET_METADATA: Operation =
-    Operation::pool_read("ShareGetMetadata", ResourceLevel::Container, &[Read, List], |call| {
-        FileCall(call).share_metadata()
-    });
-static SHARE_SET_METADATA: Operation =
-    Operation::pool_change("ShareSetMetadata", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).set_share_metadata()
-    });
-static SHARE_GET_ACCESS_POLICY: Operation =
-    Operation::pool_read("ShareGetAccessPolicy", ResourceLevel::Container, &[Read], |call| {
-        FileCall(call).access_policy()
-    });
-static SHARE_SET_ACCESS_POLICY: Operation =
-    Operation::pool_change("ShareSetAccessPolicy", ResourceLevel::Container, &[Write], |call| {
-        FileCall(call).set_access_policy()
-    });
-static SHARE_GET_STATISTICS: Operation =
-    Operation::pool_read("ShareGetStatistics", ResourceLevel::Container, &[Read, List], |call| {
-        FileCall(call).share_statistics()
-    })
-    .touches(|request| footprint::container_read(ServiceKind::File, request));
-static SHARE_RESTORE: Operation =
-    Operation::pool_change("ShareRestore", ResourceLevel::Container, &[Create, Write], |call| {
-        FileCall(call).restore_share()
-    })
-    .touches(|request| footprint::all_written(ServiceKind::File, request));
-static DIRECTORY_CREATE: Operation =
-    Operation::pool_change("DirectoryCreate", ResourceLevel::Object, &[Create, Write], |call| {
-        FileCall(call).create_directory()
-    });
-static DIRECTORY_GET_PROPERTIES: Operation =
-    Operation::pool_read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
-        FileCall(call).directory_properties()
-    });
-static DIRECTORY_DELETE: Operation =
-    Operation::pool_change("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
-        FileCall(call).delete_directory()
-    });
-static DIRECTORY_SET_PROPERTIES: Operation =
-    Operation::pool_change("DirectorySetProperties", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).set_directory_properties()
-    });
-static DIRECTORY_SET_METADATA: Operation =
-    Operation::pool_change("DirectorySetMetadata", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).set_directory_metadata()
-    });
-static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation = Operation::pool_read(
-    "DirectoryListFilesAndDirectoriesSegment",
-    ResourceLevel::Object,
-    &[List],
-    |call| FileCall(call).list_directory(),
-)
-.touches(touches::listed);
-static DIRECTORY_LIST_HANDLES: Operation =
-    Operation::pool_read("DirectoryListHandles", ResourceLevel::Object, &[List, Read], |call| {
-        FileCall(call).list_handles()
-    });
-static DIRECTORY_FORCE_CLOSE_HANDLES: Operation =
-    Operation::pool_change("DirectoryForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).force_close_handles()
-    });
-static DIRECTORY_RENAME: Operation =
-    Operation::pool_change("DirectoryRename", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).rename(true)
-    })
-    .touches(touches::renamed);
-static FILE_CREATE: Operation =
-    Operation::pool_change("FileCreate", ResourceLevel::Object, &[Create, Write], |call| {
-        FileCall(call).create_file()
-    });
-static FILE_DOWNLOAD: Operation =
-    Operation::pool_read("FileDownload", ResourceLevel::Object, &[Read], |call| {
-        FileCall(call).download()
-    })
-    .overridable();
-static FILE_GET_PROPERTIES: Operation =
-    Operation::pool_read("FileGetProperties", ResourceLevel::Object, &[Read], |call| {
-        FileCall(call).file_properties()
-    })
-    .overridable();
-static FILE_DELETE: Operation =
-    Operation::pool_change("FileDelete", ResourceLevel::Object, &[Delete], |call| {
-        FileCall(call).delete_file()
-    });
-static FILE_SET_HTTP_HEADERS: Operation =
-    Operation::pool_change("FileSetHttpHeaders", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).set_file_properties()
-    });
-static FILE_SET_METADATA: Operation =
-    Operation::pool_change("FileSetMetadata", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).set_file_metadata()
-    });
-static FILE_ACQUIRE_LEASE: Operation =
-    Operation::pool_change("FileAcquireLease", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).acquire_file_lease()
-    })
-    .touches(touches::leased);
-static FILE_RELEASE_LEASE: Operation =
-    Operation::pool_change("FileReleaseLease", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).release_file_lease()
-    })
-    .touches(touches::leased);
-static FILE_CHANGE_LEASE: Operation =
-    Operation::pool_change("FileChangeLease", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).change_file_lease()
-    })
-    .touches(touches::leased);
-static FILE_BREAK_LEASE: Operation =
-    Operation::pool_change("FileBreakLease", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).break_file_lease()
-    })
-    .touches(touches::leased);
-static FILE_UPLOAD_RANGE: Operation =
-    Operation::pool_change("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).upload_range()
-    });
-static FILE_UPLOAD_RANGE_FROM_URL: Operation =
-    Operation::pool_change("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).upload_range_from_url()
-    })
-    .touches(touches::copied);
-static FILE_GET_RANGE_LIST: Operation =
-    Operation::pool_read("FileGetRangeList", ResourceLevel::Object, &[Read], |call| {
-        FileCall(call).range_list()
-    });
-static FILE_START_COPY: Operation =
-    Operation::pool_change("FileStartCopy", ResourceLevel::Object, &[Create, Write], |call| {
-        FileCall(call).start_copy()
-    })
-    .touches(touches::copied);
-static FILE_ABORT_COPY: Operation =
-    Operation::pool_change("FileAbortCopy", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).abort_copy()
-    });
-static FILE_LIST_HANDLES: Operation =
-    Operation::pool_read("FileListHandles", ResourceLevel::Object, &[List, Read], |call| {
-        FileCall(call).list_handles()
-    });
-static FILE_FORCE_CLOSE_HANDLES: Operation =
-    Operation::pool_change("FileForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).force_close_handles()
-    });
-static FILE_RENAME: Operation =
-    Operation::pool_change("FileRename", ResourceLevel::Object, &[Write], |call| {
-        FileCall(call).rename(false)
-    })
-    .touches(touches::renamed);
-static FILE_CREATE_SYMBOLIC_LINK: Operation = Operation::pool_change(
-    "FileCreateSymbolicLink",
-    ResourceLevel::Object,
-    &[Create, Write],
-    |call| FileCall(call).create_symbolic_link(),
-);
-static FILE_GET_SYMBOLIC_LINK: Operation =
-    Operation::pool_read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |call| {
-        FileCall(call).get_symbolic_link()
-    });
-static FILE_CREATE_HARD_LINK: Operation =
-    Operation::pool_change("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |call| {
-        FileCall(call).create_hard_link()
-    })
-    .touches(touches::linked);
+operations! {
+    FileCall;
 
-static OPERATIONS: [&Operation; 53] = [
-    &SERVICE_PREFLIGHT,
-    &SERVICE_SET_PROPERTIES,
-    &SERVICE_GET_PROPERTIES,
-    &SERVICE_LIST_SHARES_SEGMENT,
-    &SERVICE_GET_USER_DELEGATION_KEY,
-    &SHARE_CREATE,
-    &SHARE_GET_PROPERTIES,
-    &SHARE_DELETE,
-    &SHARE_ACQUIRE_LEASE,
-    &SHARE_RELEASE_LEASE,
-    &SHARE_CHANGE_LEASE,
-    &SHARE_RENEW_LEASE,
-    &SHARE_BREAK_LEASE,
-    &SHARE_CREATE_SNAPSHOT,
-    &SHARE_CREATE_PERMISSION,
-    &SHARE_GET_PERMISSION,
-    &SHARE_SET_PROPERTIES,
-    &SHARE_GET_METADATA,
-    &SHARE_SET_METADATA,
-    &SHARE_GET_ACCESS_POLICY,
-    &SHARE_SET_ACCESS_POLICY,
-    &SHARE_GET_STATISTICS,
-    &SHARE_RESTORE,
-    &DIRECTORY_CREATE,
-    &DIRECTORY_GET_PROPERTIES,
-    &DIRECTORY_DELETE,
-    &DIRECTORY_SET_PROPERTIES,
-    &DIRECTORY_SET_METADATA,
-    &DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT,
-    &DIRECTORY_LIST_HANDLES,
-    &DIRECTORY_FORCE_CLOSE_HANDLES,
-    &DIRECTORY_RENAME,
-    &FILE_CREATE,
-    &FILE_DOWNLOAD,
-    &FILE_GET_PROPERTIES,
-    &FILE_DELETE,
-    &FILE_SET_HTTP_HEADERS,
-    &FILE_SET_METADATA,
-    &FILE_ACQUIRE_LEASE,
-    &FILE_RELEASE_LEASE,
-    &FILE_CHANGE_LEASE,
-    &FILE_BREAK_LEASE,
-    &FILE_UPLOAD_RANGE,
-    &FILE_UPLOAD_RANGE_FROM_URL,
-    &FILE_GET_RANGE_LIST,
-    &FILE_START_COPY,
-    &FILE_ABORT_COPY,
-    &FILE_LIST_HANDLES,
-    &FILE_FORCE_CLOSE_HANDLES,
-    &FILE_RENAME,
-    &FILE_CREATE_SYMBOLIC_LINK,
-    &FILE_GET_SYMBOLIC_LINK,
-    &FILE_CREATE_HARD_LINK,
-];
+    SERVICE_PREFLIGHT preflight ("ServicePreflight", "Preflight File Request") Service &[]
+        => (preflight);
+    SERVICE_SET_PROPERTIES pool_change ("ServiceSetProperties", "Set File Service Properties")
+        Service &[Write] => (set_service_properties);
+    SERVICE_GET_PROPERTIES read ("ServiceGetProperties", "Get File Service Properties")
+        Service &[Read] => (service_properties);
+    SERVICE_GET_USER_DELEGATION_KEY pool_read
+        ("ServiceGetUserDelegationKey", "Get User Delegation Key") Service &[Read]
+        => (user_delegation_key);
+    SERVICE_LIST_SHARES_SEGMENT pool_read ("ServiceListSharesSegment", "List Shares")
+        Service &[List] => list_shares;
+    SHARE_CREATE pool_change ("ShareCreate", "Create Share") Container &[Create, Write]
+        => create_share;
+    SHARE_GET_PROPERTIES pool_read ("ShareGetProperties", "Get Share Properties")
+        Container &[Read, List] => share_properties;
+    SHARE_DELETE pool_change ("ShareDelete", "Delete Share") Container &[Delete] => delete_share;
+    SHARE_ACQUIRE_LEASE pool_change ("ShareAcquireLease", "Lease Share") Container &[Write]
+        => acquire_share_lease;
+    SHARE_RELEASE_LEASE pool_change ("ShareReleaseLease", "Lease Share") Container &[Write]
+        => release_share_lease;
+    SHARE_CHANGE_LEASE pool_change ("ShareChangeLease", "Lease Share") Container &[Write]
+        => change_share_lease;
+    SHARE_RENEW_LEASE pool_change ("ShareRenewLease", "Lease Share") Container &[Write]
+        => renew_share_lease;
+    SHARE_BREAK_LEASE pool_change ("ShareBreakLease", "Lease Share") Container &[Write, Delete]
+        => break_share_lease;
+    SHARE_CREATE_SNAPSHOT pool_change ("ShareCreateSnapshot", "Snapshot Share")
+        Container &[Create, Write] => create_snapshot;
+    #[service_sas (&[Write])]
+    SHARE_CREATE_PERMISSION pool_change ("ShareCreatePermission", "Create Permission")
+        Container &[Write] => create_permission;
+    #[service_sas (&[Read])]
+    SHARE_GET_PERMISSION pool_read ("ShareGetPermission", "Get Permission") Container &[Read]
+        => permission;
+    SHARE_SET_PROPERTIES pool_change ("ShareSetProperties", "Set Share Properties")
+        Container &[Write] => set_share_properties;
+    SHARE_GET_METADATA pool_read ("ShareGetMetadata", "Get Share Metadata") Container &[Read, List]
+        => share_metadata;
+    SHARE_SET_METADATA pool_change ("ShareSetMetadata", "Set Share Metadata") Container &[Write]
+        => set_share_metadata;
+    SHARE_GET_ACCESS_POLICY pool_read ("ShareGetAccessPolicy", "Get Share ACL") Container &[Read]
+        => access_policy;
+    SHARE_SET_ACCESS_POLICY pool_change ("ShareSetAccessPolicy", "Set Share ACL") Container &[Write]
+        => set_access_policy;
+    #[touches (|request| footprint::container_read(ServiceKind::File, request))]
+    SHARE_GET_STATISTICS pool_read ("ShareGetStatistics", "Get Share Stats") Container &[Read, List]
+        => share_statistics;
+    #[touches (|request| footprint::all_written(ServiceKind::File, request))]
+    SHARE_RESTORE pool_change ("ShareRestore", "Restore Share") Container &[Create, Write]
+        => restore_share;
+    DIRECTORY_CREATE pool_change ("DirectoryCreate", "Create Directory") Object &[Create, Write]
+        => create_directory;
+    DIRECTORY_GET_PROPERTIES pool_read ("DirectoryGetProperties", "Get Directory Properties")
+        Object &[Read, List] => directory_properties;
+    DIRECTORY_DELETE pool_change ("DirectoryDelete", "Delete Directory") Object &[Delete]
+        => delete_directory;
+    DIRECTORY_SET_PROPERTIES pool_change ("DirectorySetProperties", "Set Directory Properties")
+        Object &[Write] => set_directory_properties;
+    DIRECTORY_SET_METADATA pool_change ("DirectorySetMetadata", "Set Directory Metadata")
+        Object &[Write] => set_directory_metadata;
+    #[touches (touches::listed)]
+    DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT pool_read
+        ("DirectoryListFilesAndDirectoriesSegment", "List Directories and Files") Object &[List]
+        => list_directory;
+    DIRECTORY_LIST_HANDLES pool_read ("DirectoryListHandles", "List Handles") Object &[List, Read]
+        => list_handles;
+    DIRECTORY_FORCE_CLOSE_HANDLES pool_change ("DirectoryForceCloseHandles", "Force Close Handles")
+        Object &[Write] => force_close_handles;
+    #[touches (touches::renamed)]
+    DIRECTORY_RENAME pool_change ("DirectoryRename", "Rename Directory") Object &[Write]
+        => (|call| FileCall(call).rename(true));
+    FILE_CREATE pool_change ("FileCreate", "Create File") Object &[Create, Write] => create_file;
+    #[overridable ()]
+    FILE_DOWNLOAD pool_read ("FileDownload", "Get File") Object &[Read] => download;
+    #[overridable ()]
+    FILE_GET_PROPERTIES pool_read ("FileGetProperties", "Get File Properties") Object &[Read]
+        => file_properties;
+    FILE_DELETE pool_change ("FileDelete", "Delete File") Object &[Delete] => delete_file;
+    FILE_SET_HTTP_HEADERS pool_change ("FileSetHttpHeaders", "Set File Properties") Object &[Write]
+        => set_file_properties;
+    FILE_SET_METADATA pool_change ("FileSetMetadata", "Set File Metadata") Object &[Write]
+        => set_file_metadata;
+    #[touches (touches::leased)]
+    FILE_ACQUIRE_LEASE pool_change ("FileAcquireLease", "Lease File") Object &[Write]
+        => acquire_file_lease;
+    #[touches (touches::leased)]
+    FILE_RELEASE_LEASE pool_change ("FileReleaseLease", "Lease File") Object &[Write]
+        => release_file_lease;
+    #[touches (touches::leased)]
+    FILE_CHANGE_LEASE pool_change ("FileChangeLease", "Lease File") Object &[Write]
+        => change_file_lease;
+    #[touches (touches::leased)]
+    FILE_BREAK_LEASE pool_change ("FileBreakLease", "Lease File") Object &[Write]
+        => break_file_lease;
+    FILE_UPLOAD_RANGE pool_change ("FileUploadRange", "Put Range") Object &[Write] => upload_range;
+    #[touches (touches::copied)]
+    FILE_UPLOAD_RANGE_FROM_URL pool_change ("FileUploadRangeFromURL", "Put Range From URL")
+        Object &[Write] => upload_range_from_url;
+    FILE_GET_RANGE_LIST pool_read ("FileGetRangeList", "List Ranges") Object &[Read] => range_list;
+    #[touches (touches::copied)]
+    FILE_START_COPY pool_change ("FileStartCopy", "Copy File") Object &[Create, Write]
+        => start_copy;
+    FILE_ABORT_COPY pool_change ("FileAbortCopy", "Abort Copy File") Object &[Write] => abort_copy;
+    FILE_LIST_HANDLES pool_read ("FileListHandles", "List Handles") Object &[List, Read]
+        => list_handles;
+    FILE_FORCE_CLOSE_HANDLES pool_change ("FileForceCloseHandles", "Force Close Handles")
+        Object &[Write] => force_close_handles;
+    #[touches (touches::renamed)]
+    FILE_RENAME pool_change ("FileRename", "Rename File") Object &[Write]
+        => (|call| FileCall(call).rename(false));
+    FILE_CREATE_SYMBOLIC_LINK pool_change ("FileCreateSymbolicLink", "Create Symbolic Link")
+        Object &[Create, Write] => create_symbolic_link;
+    FILE_GET_SYMBOLIC_LINK pool_read ("FileGetSymbolicLink", "Get Symbolic Link") Object &[Read]
+        => get_symbolic_link;
+    #[touches (touches::linked)]
+    FILE_CREATE_HARD_LINK pool_change ("FileCreateHardLink", "Create Hard Link")
+        Object &[Create, Write] => create_hard_link;
+}
 
 /// The shapes of requests.
 pub(super) static TABLE: [RouteRow; 56] = [

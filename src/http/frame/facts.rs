@@ -3,7 +3,7 @@
 //!
 //! Decides which part of an object an operation concerns, and that secrets are kept as fingerprints
 //! alone. What only the operation knows, such as the `ETag` before a change, the services note
-//! ([`crate::rules::noted`]).
+//! ([`crate::rules::given`]).
 
 use hyper::header::HeaderMap;
 use percent_encoding::percent_decode_str;

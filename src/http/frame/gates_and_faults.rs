@@ -19,7 +19,7 @@ use tokio::time::{Sleep, sleep, timeout};
 use super::refusal::Refusal;
 use super::service::{Operation, Service};
 use super::site::Site;
-use super::{documented, facts, footprint};
+use super::{facts, footprint};
 use crate::bench::controls::{EndedAtGate, FaultAction, Passed, Point, Visitor};
 use crate::bench::explore::{Entry, Staged, Step};
 use crate::http::request::Request;
@@ -59,18 +59,17 @@ pub struct Visit {
 }
 
 impl Visit {
-    fn new(service: &Service, request: &Request, caller: &Caller) -> Self {
+    fn new(service: &Service, operation: &Operation, request: &Request, caller: &Caller) -> Self {
         let address = &request.address;
-        let operation = documented::name_of(service.kind, caller.operation);
         let visitor = Visitor {
             service: service.kind,
             account: address.account.as_str().into(),
-            operation: operation.to_owned(),
+            operation: operation.title.to_owned(),
             path: service.named_path(address),
             who: caller.who.clone(),
             client_request: caller.request_id.clone(),
             user_agent: caller.user_agent.clone(),
-            asked: facts::asked(service.kind, operation, request),
+            asked: facts::asked(service.kind, operation.title, request),
         };
         Self { headers: request.headers.clone(), visitor }
     }
@@ -90,7 +89,7 @@ impl RequestControls {
         request: &mut Request,
         caller: &Caller,
     ) -> Result<Visit, Refusal> {
-        let visit = Visit::new(site.service, request, caller);
+        let visit = Visit::new(site.service, operation, request, caller);
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, &visit, &header);
         let controls = site.accounts.controls();
@@ -223,7 +222,7 @@ fn seen<'a>(
     PatternSubject {
         service: site.service.kind,
         operation: operation.name,
-        documented: documented::name_of(site.service.kind, operation.name),
+        documented: operation.title,
         account: &visit.visitor.account,
         path: &visit.visitor.path,
         header,

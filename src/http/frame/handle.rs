@@ -46,7 +46,7 @@ use crate::http::observer::ObservedRequest;
 use crate::http::reply::{Reply, ReplyBody};
 use crate::http::request::{Query, Request, stamp};
 use crate::journal::peers::process_of;
-use crate::journal::row::AnswerEnd;
+use crate::journal::row::{AnswerEnd, UNKNOWN};
 use crate::net::ConnectionState;
 use crate::net::workers::{Undone, on_a_thread};
 use crate::rules::time::rfc1123;
@@ -133,7 +133,7 @@ pub async fn handle(
                 if let Err(refusal) = &answer
                     && !under_way.fate.drops()
                 {
-                    let operation = under_way.asked.operation.unwrap_or_default();
+                    let operation = under_way.asked.operation.map_or(UNKNOWN, |known| known.title);
                     let UnderWay { owner: who, client_by, .. } = &under_way;
                     let (site, journal, client_by) = (&*site, &journal, *client_by);
                     let noted = Refusable { site, journal, who, client_by, operation, object };
@@ -313,8 +313,8 @@ async fn serve(
         Ok(operation) => operation,
         Err(refusal) => return Err(body.refuse(refusal).await),
     };
-    under_way.asked.operation = Some(operation.name);
-    caller.operation = operation.name;
+    under_way.asked.operation = Some(operation);
+    caller.operation = operation.title;
     let mut context = Context::new(request.now, caller);
     let (given_back, grant) = match authorise(site, &account, request, operation).await {
         Ok(granted) => granted,

@@ -27,7 +27,6 @@ pub(crate) mod address;
 pub(crate) mod call;
 #[cfg(test)]
 pub(crate) mod coverage;
-pub(crate) mod documented;
 pub(crate) mod facts;
 pub(crate) mod footprint;
 pub(crate) mod gates_and_faults;
@@ -45,7 +44,6 @@ pub(crate) mod version;
 pub(crate) mod wording;
 
 pub use address::{Address, host_name, is_this_machine};
-pub use documented::name_of as documented_name;
 pub use host::{Host, HostedAccount, PropertyParts};
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};

@@ -15,11 +15,10 @@ use super::call::Call;
 use super::refusal::{Denied, Refusal};
 use super::service::Operation;
 use super::site::Site;
-use super::{documented, facts, wording};
+use super::{facts, wording};
 use crate::http::request::Request;
 use crate::journal::AccountJournal;
 use crate::journal::Event;
-use crate::journal::row::UNKNOWN;
 use crate::journal::row::{AnswerEnd, AnsweredRequest, RefusedRequest, RequestRefusal};
 use crate::rules::who::{ClientBy, Who};
 use crate::rules::{Caller, Cause, Context, Noted, Owner, RefusalKind, Spelled};
@@ -72,10 +71,9 @@ impl RequestEvent {
     pub fn admitted(&mut self, request: &Request, operation: &Operation, context: &mut Context) {
         let Some(told) = &mut self.0 else { return };
         let service = told.answered.service;
-        let name = documented::name_of(service, operation.name);
-        told.answered.operation = name;
+        told.answered.operation = operation.title;
         told.answered.who.clone_from(&context.caller.who);
-        told.answered.asked = facts::asked(service, name, request);
+        told.answered.asked = facts::asked(service, operation.title, request);
         told.changes = operation.changes;
         context.noted = Some(Arc::clone(&told.noted));
     }
@@ -96,14 +94,14 @@ impl RequestEvent {
     /// It is answered, unless a fault closes the connection instead.
     pub fn answered<B>(
         mut self,
-        operation: Option<&'static str>,
+        operation: Option<&'static Operation>,
         answer: &Response<B>,
         (end, took): (AnswerEnd, Duration),
     ) {
         let Some(mut told) = self.0.take() else { return };
         let row = &mut told.answered;
         if let Some(operation) = operation {
-            row.operation = documented::name_of(row.service, operation);
+            row.operation = operation.title;
         }
         row.status = (end != AnswerEnd::Dropped).then(|| answer.status().as_u16());
         (row.answer, row.took) = (end, took);
@@ -151,7 +149,7 @@ pub struct Refusable<'a> {
     pub journal: &'a AccountJournal,
     pub who: &'a Owner,
     pub client_by: Option<ClientBy>,
-    /// The operation as the table of the service names it; empty if it is not known.
+    /// The operation, as the service's documentation names it.
     pub operation: &'static str,
     /// The object as the command line names it, without the service.
     pub object: String,
@@ -175,10 +173,7 @@ impl Refusable<'_> {
             object,
             who: self.who.clone(),
             client_by: self.client_by,
-            operation: match self.operation {
-                "" => UNKNOWN,
-                operation => documented::name_of(service, operation),
-            },
+            operation: self.operation,
             cause: Cause { kind, spelled, message, holder: None },
         }));
     }

@@ -98,8 +98,11 @@ impl ErrorFormat {
 
 /// An operation of a service.
 pub struct Operation {
-    /// The name in the service's own description.
+    /// The name in the service's own description, with which the SDKs are generated: one for each
+    /// function of a client.
     pub name: &'static str,
+    /// The name in the service's documentation, where several functions are one operation.
+    pub title: &'static str,
     /// The requirements on a SAS. `None` for a preflight, which a browser sends unsigned.
     pub needs: Option<Needs<'static>>,
     /// Whether it changes something. The secondary location only reads.
@@ -123,86 +126,84 @@ pub enum OperationHandler {
     Work(fn(&Call<'_>) -> Answer),
 }
 
+/// The name of an operation in the service's own description, and its title.
+pub type OperationNames = (&'static str, &'static str);
+
 impl Operation {
     const fn new(
-        name: &'static str,
+        (name, title): OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
         changes: bool,
         run: OperationHandler,
     ) -> Self {
-        Self {
-            name,
-            needs: Some(Needs {
-                level,
-                or_level: None,
-                permissions,
-                service_sas: match level {
-                    ResourceLevel::Object => Some(permissions),
-                    ResourceLevel::Service | ResourceLevel::Container => None,
-                },
-            }),
-            changes,
-            overridable: false,
-            touches: None,
-            run,
-        }
+        let service_sas = match level {
+            ResourceLevel::Object => Some(permissions),
+            ResourceLevel::Service | ResourceLevel::Container => None,
+        };
+        let needs = Some(Needs { level, or_level: None, permissions, service_sas });
+        Self { name, title, needs, changes, overridable: false, touches: None, run }
     }
 
     /// An operation that reads on the event loop.
     pub const fn read(
-        name: &'static str,
+        names: OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
         run: fn(&Call<'_>) -> Answer,
     ) -> Self {
-        Self::new(name, level, permissions, false, OperationHandler::Read(run))
+        Self::new(names, level, permissions, false, OperationHandler::Read(run))
     }
 
     /// An operation that reads on the event loop and, where there is much to read, waits for the
     /// pool.
     pub const fn read_async(
-        name: &'static str,
+        names: OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
         run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>,
     ) -> Self {
-        Self::new(name, level, permissions, false, OperationHandler::Change(run))
+        Self::new(names, level, permissions, false, OperationHandler::Change(run))
     }
 
     /// An operation that changes something, by the queue of the database's writer.
     pub const fn change(
-        name: &'static str,
+        names: OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
         run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>,
     ) -> Self {
-        Self::new(name, level, permissions, true, OperationHandler::Change(run))
+        Self::new(names, level, permissions, true, OperationHandler::Change(run))
     }
 
     /// An operation that reads on the pool.
     pub const fn pool_read(
-        name: &'static str,
+        names: OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
         run: fn(&Call<'_>) -> Answer,
     ) -> Self {
-        Self::new(name, level, permissions, false, OperationHandler::Work(run))
+        Self::new(names, level, permissions, false, OperationHandler::Work(run))
     }
 
     /// An operation that changes something on the pool.
     pub const fn pool_change(
-        name: &'static str,
+        names: OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
         run: fn(&Call<'_>) -> Answer,
     ) -> Self {
-        Self::new(name, level, permissions, true, OperationHandler::Work(run))
+        Self::new(names, level, permissions, true, OperationHandler::Work(run))
     }
 
     /// The operation that a browser asks for before it sends a request from another origin.
-    pub const fn preflight(run: fn(&Call<'_>) -> Answer) -> Self {
-        Self { needs: None, ..Self::read("ServicePreflight", ResourceLevel::Service, &[], run) }
+    pub const fn preflight(
+        names: OperationNames,
+        level: ResourceLevel,
+        permissions: &'static [Permission],
+        run: fn(&Call<'_>) -> Answer,
+    ) -> Self {
+        Self { needs: None, ..Self::read(names, level, permissions, run) }
     }
 
     /// This operation, open to a service SAS with one of these permissions.
@@ -237,3 +238,44 @@ impl Operation {
         Self { overridable: true, ..self }
     }
 }
+
+/// Declares the operations of a service, in rows: the static, the constructor of [`Operation`], the
+/// names, level and permissions, and the method of the service's call that carries it out, or in
+/// parentheses a function of a [`Call`]. `OPERATIONS` has them all.
+macro_rules! operations {
+    ($of:ident; $(
+        $(#[$with:ident $args:tt])*
+        $name:ident $kind:ident $names:tt $level:ident $needs:expr => $run:tt;
+    )*) => {
+        $(
+            #[allow(unused_parens, reason = "a row has its names in parentheses")]
+            pub(super) static $name: Operation = Operation::$kind(
+                $names,
+                ResourceLevel::$level,
+                $needs,
+                $crate::http::frame::service::handler!($kind $of $run),
+            )
+            $(.$with $args)*;
+        )*
+
+        static OPERATIONS: &[&Operation] = &[$(&$name,)*];
+    };
+}
+
+/// The handler of an operation: `change` and `read_async` take the body as it comes.
+macro_rules! handler {
+    (change $of:ident $method:ident) => {
+        |call, body| Box::pin($of(call).$method(body))
+    };
+    (read_async $of:ident $method:ident) => {
+        |call, body| Box::pin($of(call).$method(body))
+    };
+    ($kind:ident $of:ident ($run:expr)) => {
+        $run
+    };
+    ($kind:ident $of:ident $method:ident) => {
+        |call| $of(call).$method()
+    };
+}
+
+pub(crate) use {handler, operations};

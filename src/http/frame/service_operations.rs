@@ -11,11 +11,11 @@ use hyper::StatusCode;
 use super::call::Call;
 use super::host::PropertyParts;
 use super::refusal::Refusal;
-use super::service::{Answer, Operation, Service};
+use super::service::{Answer, Service};
 use super::site::CORS;
 use super::version::VERSION;
 use crate::http::auth::delegation::key_value;
-use crate::http::auth::{CLOCK_SKEW_MAX, GrantedBy, Permission, ResourceLevel};
+use crate::http::auth::{CLOCK_SKEW_MAX, GrantedBy};
 use crate::http::cors::Cors;
 use crate::http::reply::Reply;
 use crate::http::xml::{Element, Xml, invalid};
@@ -29,35 +29,8 @@ const KEY_LIFE_MAX: Duration = Duration::from_hours(7 * 24);
 const RETENTION_DAYS_MAX: u32 = 365;
 const ROOT: &str = "StorageServiceProperties";
 
-pub static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-pub static SERVICE_SET_PROPERTIES: Operation = Operation::pool_change(
-    "ServiceSetProperties",
-    ResourceLevel::Service,
-    &[Permission::Write],
-    set_service_properties,
-);
-pub static SERVICE_GET_PROPERTIES: Operation = Operation::read(
-    "ServiceGetProperties",
-    ResourceLevel::Service,
-    &[Permission::Read],
-    service_properties,
-);
-pub static SERVICE_GET_STATISTICS: Operation = Operation::read(
-    "ServiceGetStatistics",
-    ResourceLevel::Service,
-    &[Permission::Read],
-    service_stats,
-);
-/// Get User Delegation Key.
-pub static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::pool_read(
-    "ServiceGetUserDelegationKey",
-    ResourceLevel::Service,
-    &[Permission::Read],
-    user_delegation_key,
-);
-
 /// The question of a browser before it sends a request from another origin.
-fn preflight(call: &Call<'_>) -> Answer {
+pub fn preflight(call: &Call<'_>) -> Answer {
     let origin = cors_header(call, "origin")?;
     let method = cors_header(call, "access-control-request-method")?;
     let headers = call.header("access-control-request-headers")?.unwrap_or_default();
@@ -76,7 +49,7 @@ fn cors_header<'a>(call: &'a Call<'_>, name: &str) -> Result<&'a str, Refusal> {
     })
 }
 
-fn set_service_properties(call: &Call<'_>) -> Answer {
+pub fn set_service_properties(call: &Call<'_>) -> Answer {
     let given = Element::read(&call.body, ROOT)?;
     let parts = checked_parts(call.site.service, &given)?;
     call.account.set_properties(call.site.service.kind, parts, &|| ())?;
@@ -234,7 +207,7 @@ fn no_retention(xml: &mut Xml) {
 }
 
 /// Get User Delegation Key: for a bearer, who signs shared access signatures with it.
-fn user_delegation_key(call: &Call<'_>) -> Answer {
+pub fn user_delegation_key(call: &Call<'_>) -> Answer {
     let GrantedBy::Bearer { subject, tenant } = &call.grant.by else {
         let detail = "Only authentication scheme Bearer is supported";
         return Err(Refusal::explained(StatusCode::FORBIDDEN, "AuthenticationFailed", detail)

@@ -1,25 +1,20 @@
 //! The operations of the Queue service: one file a resource.
 //!
 //! ```text
-//!   operations   the shape of each request, what a SAS must permit
-//!   service      list queues
-//!   queue        create, delete, metadata; policies: stored access policies
-//!   messages     put, get, peek, clear; message: update, delete
-//!   footprint    what an operation reads and writes, for explorations
+//!   operations   the shape of each request, what a SAS must permit, what it reads and writes
+//!   queues       list, create, delete, metadata, stored access policies
+//!   messages     put, get, peek, clear, update, delete
 //!   error        from cause to status and code
 //! ```
 //!
 //! Each operation reads its parameters, calls the engine once, and spells the answer.
 
 mod error;
-mod footprint;
-mod message;
 pub(crate) mod messages;
 pub mod operations;
-mod policies;
-#[allow(clippy::module_inception, reason = "the Queue service has queues")]
-mod queue;
-mod service;
+mod queues;
+
+use std::ops::Deref;
 
 use hyper::StatusCode;
 
@@ -29,15 +24,27 @@ use crate::http::reply::Reply;
 use crate::http::request::Request;
 use crate::queue::service::QueueService;
 
-/// The queues of the account.
-fn queues<'a>(call: &Call<'a>) -> Result<&'a QueueService, Refusal> {
-    call.service()
+/// A request to the Queue service that was authorised.
+struct QueueCall<'a>(&'a Call<'a>);
+
+impl<'a> Deref for QueueCall<'a> {
+    type Target = Call<'a>;
+
+    fn deref(&self) -> &Call<'a> {
+        self.0
+    }
 }
 
-/// The queue that the path names.
-fn queue_name<'a>(call: &Call<'a>) -> Result<&'a str, Refusal> {
-    let missing = || Refusal::bad("InvalidUri", "The path does not name a queue.");
-    call.request.address.container.as_deref().ok_or_else(missing)
+impl<'a> QueueCall<'a> {
+    fn service(&self) -> Result<&'a QueueService, Refusal> {
+        self.0.service()
+    }
+
+    /// The queue that the path names.
+    fn queue(&self) -> Result<&'a str, Refusal> {
+        let missing = || Refusal::bad("InvalidUri", "The path does not name a queue.");
+        self.0.request.address.container.as_deref().ok_or_else(missing)
+    }
 }
 
 /// An answer without a body.

@@ -1,40 +1,40 @@
 //! The operations of the Queue service: the shape of each request, what a SAS must permit, and the
-//! function that carries it out. The names are those of the service's own description.
+//! function that carries it out; what operations on queues and messages read and write. All of them
+//! look at the time: messages come back, and expire. A message is below its queue, beside other
+//! messages.
 
 use hyper::Method;
 
-use super::{footprint, message, messages, policies, queue, segments, service as of_service};
+use super::{QueueCall, segments};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
 use crate::http::auth::{QUEUE_SIGNATURES, ResourceLevel};
-use crate::http::frame::footprint::by_level;
+use crate::http::frame::footprint::{by_level, container};
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::{
     CONTAINER, DELETE, GET, LOOK, POST, PUT, RouteRow, SERVICE, by_shape, row, unsupported_verb,
 };
-use crate::http::frame::service::{ErrorFormat, Operation, Service};
+use crate::http::frame::service::{ErrorFormat, Operation, Service, operations};
 use crate::http::frame::service_operations::{
-    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_GET_USER_DELEGATION_KEY,
-    SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
+    preflight, service_properties, service_stats, set_service_properties, user_delegation_key,
 };
 use crate::http::request::Request;
 use crate::queue::service::QueueService;
+use crate::rules::footprint::{Footprint, Time};
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Queue,
     route,
-    operations: &OPERATIONS,
+    operations: OPERATIONS,
     first_version: "2009-09-19",
     needs_version: false,
     errors: ErrorFormat::Xml,
     signatures: &QUEUE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
     object,
-    touches: |operation, request| {
-        by_level(ServiceKind::Queue, operation, request, footprint::of_messages)
-    },
+    touches: |operation, request| by_level(ServiceKind::Queue, operation, request, of_messages),
     policy,
     anonymous: |_, _, _| false,
     answered: None,
@@ -89,95 +89,52 @@ fn policy(account: &dyn HostedAccount, queue: &str, id: &str) -> Option<StoredPo
     service::<QueueService>(account, ServiceKind::Queue).ok()?.policy(queue, id)
 }
 
-static SERVICE_LIST_QUEUES_SEGMENT: Operation =
-    Operation::pool_read("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
-        of_service::list(call)
-    });
+operations! {
+    QueueCall;
 
-// No service SAS reaches a queue as a whole; the refusal is that of a missing permission.
-static QUEUE_CREATE: Operation =
-    Operation::change("QueueCreate", ResourceLevel::Container, &[Create, Write], |call, body| {
-        Box::pin(queue::create(call, body))
-    })
-    .service_sas(&[]);
-static QUEUE_DELETE: Operation =
-    Operation::change("QueueDelete", ResourceLevel::Container, &[Delete], |call, body| {
-        Box::pin(queue::delete(call, body))
-    })
-    .service_sas(&[]);
-static QUEUE_GET_PROPERTIES: Operation =
-    Operation::read("QueueGetProperties", ResourceLevel::Container, &[Read], |call| {
-        queue::properties(call)
-    })
-    .service_sas(&[Read])
-    .touches(footprint::queue_read);
-static QUEUE_SET_METADATA: Operation =
-    Operation::change("QueueSetMetadata", ResourceLevel::Container, &[Write], |call, body| {
-        Box::pin(queue::set_metadata(call, body))
-    })
-    .service_sas(&[]);
-// No SAS at all reaches stored access policies.
-static QUEUE_GET_ACCESS_POLICY: Operation =
-    Operation::read("QueueGetAccessPolicy", ResourceLevel::Container, &[], |call| {
-        policies::get(call)
-    })
-    .service_sas(&[]);
-static QUEUE_SET_ACCESS_POLICY: Operation =
-    Operation::change("QueueSetAccessPolicy", ResourceLevel::Container, &[], |call, body| {
-        Box::pin(policies::set(call, body))
-    })
-    .service_sas(&[]);
-
-static MESSAGES_ENQUEUE: Operation =
-    Operation::change("MessagesEnqueue", ResourceLevel::Object, &[Add], |call, body| {
-        Box::pin(messages::put(call, body))
-    });
-static MESSAGES_DEQUEUE: Operation =
-    Operation::change("MessagesDequeue", ResourceLevel::Object, &[Process], |call, body| {
-        Box::pin(messages::get(call, body))
-    });
-static MESSAGES_PEEK: Operation =
-    Operation::read("MessagesPeek", ResourceLevel::Object, &[Read], messages::peek);
-static MESSAGES_CLEAR: Operation =
-    Operation::change("MessagesClear", ResourceLevel::Container, &[Delete], |call, body| {
-        Box::pin(messages::clear(call, body))
-    })
-    .or_level(ResourceLevel::Object)
-    .service_sas(&[])
-    .touches(footprint::queue_cleared);
-static MESSAGE_ID_UPDATE: Operation =
-    Operation::change("MessageIdUpdate", ResourceLevel::Object, &[Update], |call, body| {
-        Box::pin(message::update(call, body))
-    })
-    .or_level(ResourceLevel::Container)
-    .touches(footprint::of_message);
-static MESSAGE_ID_DELETE: Operation =
-    Operation::change("MessageIdDelete", ResourceLevel::Object, &[Process], |call, body| {
-        Box::pin(message::delete(call, body))
-    })
-    .or_level(ResourceLevel::Container)
-    .touches(footprint::of_message);
-
-static OPERATIONS: [&Operation; 18] = [
-    &SERVICE_PREFLIGHT,
-    &SERVICE_SET_PROPERTIES,
-    &SERVICE_GET_PROPERTIES,
-    &SERVICE_GET_STATISTICS,
-    &SERVICE_GET_USER_DELEGATION_KEY,
-    &SERVICE_LIST_QUEUES_SEGMENT,
-    &QUEUE_CREATE,
-    &QUEUE_DELETE,
-    &QUEUE_GET_PROPERTIES,
-    &QUEUE_SET_METADATA,
-    &QUEUE_GET_ACCESS_POLICY,
-    &QUEUE_SET_ACCESS_POLICY,
-    &MESSAGES_ENQUEUE,
-    &MESSAGES_DEQUEUE,
-    &MESSAGES_PEEK,
-    &MESSAGES_CLEAR,
-    &MESSAGE_ID_UPDATE,
-    &MESSAGE_ID_DELETE,
-];
+    SERVICE_PREFLIGHT preflight ("ServicePreflight", "Preflight Queue Request") Service &[]
+        => (preflight);
+    SERVICE_SET_PROPERTIES pool_change ("ServiceSetProperties", "Set Queue Service Properties")
+        Service &[Write] => (set_service_properties);
+    SERVICE_GET_PROPERTIES read ("ServiceGetProperties", "Get Queue Service Properties")
+        Service &[Read] => (service_properties);
+    SERVICE_GET_STATISTICS read ("ServiceGetStatistics", "Get Queue Service Stats") Service &[Read]
+        => (service_stats);
+    SERVICE_GET_USER_DELEGATION_KEY pool_read
+        ("ServiceGetUserDelegationKey", "Get User Delegation Key") Service &[Read]
+        => (user_delegation_key);
+    SERVICE_LIST_QUEUES_SEGMENT pool_read ("ServiceListQueuesSegment", "List Queues")
+        Service &[List] => list_queues;
+    // No service SAS reaches a queue as a whole; the refusal is that of a missing permission.
+    #[service_sas (&[])]
+    QUEUE_CREATE change ("QueueCreate", "Create Queue") Container &[Create, Write] => create_queue;
+    #[service_sas (&[])]
+    QUEUE_DELETE change ("QueueDelete", "Delete Queue") Container &[Delete] => delete_queue;
+    #[service_sas (&[Read])] #[touches (queue_read)]
+    QUEUE_GET_PROPERTIES read ("QueueGetProperties", "Get Queue Metadata") Container &[Read]
+        => queue_properties;
+    #[service_sas (&[])]
+    QUEUE_SET_METADATA change ("QueueSetMetadata", "Set Queue Metadata") Container &[Write]
+        => set_queue_metadata;
+    // No SAS at all reaches stored access policies.
+    #[service_sas (&[])]
+    QUEUE_GET_ACCESS_POLICY read ("QueueGetAccessPolicy", "Get Queue ACL") Container &[]
+        => access_policy;
+    #[service_sas (&[])]
+    QUEUE_SET_ACCESS_POLICY change ("QueueSetAccessPolicy", "Set Queue ACL") Container &[]
+        => set_access_policy;
+    MESSAGES_ENQUEUE change ("MessagesEnqueue", "Put Message") Object &[Add] => put_message;
+    MESSAGES_DEQUEUE change ("MessagesDequeue", "Get Messages") Object &[Process] => get_messages;
+    MESSAGES_PEEK read ("MessagesPeek", "Peek Messages") Object &[Read] => peek_messages;
+    #[or_level (ResourceLevel::Object)] #[service_sas (&[])] #[touches (queue_cleared)]
+    MESSAGES_CLEAR change ("MessagesClear", "Clear Messages") Container &[Delete] => clear_messages;
+    #[or_level (ResourceLevel::Container)] #[touches (of_message)]
+    MESSAGE_ID_UPDATE change ("MessageIdUpdate", "Update Message") Object &[Update]
+        => update_message;
+    #[or_level (ResourceLevel::Container)] #[touches (of_message)]
+    MESSAGE_ID_DELETE change ("MessageIdDelete", "Delete Message") Object &[Process]
+        => delete_message;
+}
 
 static TABLE: [RouteRow; 11] = [
     row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
@@ -192,3 +149,24 @@ static TABLE: [RouteRow; 11] = [
     row(LOOK, CONTAINER, "", "acl", &QUEUE_GET_ACCESS_POLICY),
     row(PUT, CONTAINER, "", "acl", &QUEUE_SET_ACCESS_POLICY),
 ];
+
+/// What operations on all messages of a queue touch.
+fn of_messages(changes: bool, request: &Request) -> Footprint {
+    let queue = container(ServiceKind::Queue, request);
+    let found = if changes { Footprint::of([], [queue]) } else { Footprint::of([queue], []) };
+    found.timed(Time::Reads)
+}
+
+fn queue_read(request: &Request) -> Footprint {
+    of_messages(false, request)
+}
+
+fn queue_cleared(request: &Request) -> Footprint {
+    of_messages(true, request)
+}
+
+fn of_message(request: &Request) -> Footprint {
+    let id = segments(request).get(1).cloned().unwrap_or_default();
+    let message = container(ServiceKind::Queue, request).below("message").below(id);
+    Footprint::of([], [message]).timed(Time::Reads)
+}

@@ -4,10 +4,9 @@
 //!   operations   the table: permissions and function of each operation; which one is asked for
 //!   headers      levels of metadata, Prefer, conditions
 //!   error        status, code and message of each refusal
-//!   tables       create, list, get, delete; policies: their access policies
+//!   tables       create, list, get, delete; their access policies
 //!   entities     insert, get, update, merge, delete; query: pages of them
 //!   batch        entity group transactions
-//!   footprint    what an operation reads and writes, for explorations
 //!   json         entities as JSON at three levels of metadata
 //!   locator      tables and entities in URLs; token: where a page ends
 //! ```
@@ -17,12 +16,10 @@
 mod batch;
 mod entities;
 mod error;
-mod footprint;
 mod headers;
 pub mod json;
 mod locator;
 pub mod operations;
-mod policies;
 mod query;
 mod tables;
 mod token;

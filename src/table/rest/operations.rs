@@ -3,136 +3,91 @@
 //!
 //! By method, or the one that a POST names, and by what the path names; an update is told from an
 //! upsert by its `If-Match` (S80).
+//!
+//! And what operations read and write: the keys of an entity that is inserted, and the parts of a
+//! transaction, are in the body, which comes later. Such a request writes the whole table, or all
+//! tables.
 
 use hyper::{Method, StatusCode};
 
 use super::error::refusal_of_form;
 use super::locator::Locator;
-use super::{TableCall, footprint, headers, locator};
+use super::{TableCall, headers, locator};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::http::auth::{ResourceLevel, TABLE_SIGNATURES};
+use crate::http::frame::footprint::{all_read, all_written, root};
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::Verb;
-use crate::http::frame::service::{ErrorFormat, Operation, Service};
+use crate::http::frame::service::{ErrorFormat, Operation, Service, operations};
 use crate::http::frame::service_operations::{
-    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
+    preflight, service_properties, service_stats, set_service_properties,
 };
 use crate::http::request::Request;
+use crate::rules::footprint::Footprint;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
+use crate::rules::service::ServiceKind::Table;
 use crate::table::rules::{TableDenial, TableName};
 use crate::table::service::TableService;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Table,
     route,
-    operations: &OPERATIONS,
+    operations: OPERATIONS,
     first_version: "2009-07-17",
     needs_version: false,
     errors: ErrorFormat::Json,
     signatures: &TABLE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
     object,
-    touches: footprint::of_request,
+    touches: of_request,
     policy,
     anonymous: |_, _, _| false,
     answered: None,
     properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
 };
 
-static TABLE_QUERY: Operation =
-    Operation::pool_read("TableQuery", ResourceLevel::Container, &[List], |call| {
-        TableCall(call).list_tables()
-    });
-static TABLE_CREATE: Operation =
-    Operation::change("TableCreate", ResourceLevel::Container, &[Create, Write], |call, body| {
-        Box::pin(TableCall(call).create_table(body))
-    });
-static TABLE_GET: Operation =
-    Operation::read("TableGet", ResourceLevel::Container, &[List], |call| {
-        TableCall(call).get_table()
-    });
-static TABLE_DELETE: Operation =
-    Operation::change("TableDelete", ResourceLevel::Container, &[Delete], |call, body| {
-        Box::pin(TableCall(call).delete_table(body))
-    });
-// No SAS reaches the access policies: a SAS must not lengthen its own life.
-static TABLE_GET_ACCESS_POLICY: Operation =
-    Operation::read("TableGetAccessPolicy", ResourceLevel::Container, &[], |call| {
-        TableCall(call).access_policy()
-    });
-static TABLE_SET_ACCESS_POLICY: Operation =
-    Operation::change("TableSetAccessPolicy", ResourceLevel::Container, &[], |call, body| {
-        Box::pin(TableCall(call).set_access_policy(body))
-    });
-static TABLE_QUERY_ENTITIES: Operation =
-    Operation::pool_read("TableQueryEntities", ResourceLevel::Object, &[Read], |call| {
-        TableCall(call).query_entities()
-    })
-    .or_level(ResourceLevel::Container);
-static TABLE_GET_ENTITY: Operation =
-    Operation::read("TableGetEntity", ResourceLevel::Object, &[Read], |call| {
-        TableCall(call).get_entity()
-    });
-static TABLE_INSERT_ENTITY: Operation =
-    Operation::change("TableInsertEntity", ResourceLevel::Object, &[Add], |call, body| {
-        Box::pin(TableCall(call).insert_entity(body))
-    });
-static TABLE_UPDATE_ENTITY: Operation =
-    Operation::change("TableUpdateEntity", ResourceLevel::Object, &[Update], |call, body| {
-        Box::pin(TableCall(call).replace_entity(body))
-    });
-static TABLE_MERGE_ENTITY: Operation =
-    Operation::change("TableMergeEntity", ResourceLevel::Object, &[Update], |call, body| {
-        Box::pin(TableCall(call).merge_entity(body))
-    });
-// An upsert takes both letters; the operation itself asks for the second one.
-static TABLE_INSERT_OR_REPLACE_ENTITY: Operation = Operation::change(
-    "TableInsertOrReplaceEntity",
-    ResourceLevel::Object,
-    &[Add, Update],
-    |call, body| Box::pin(TableCall(call).replace_entity(body)),
-);
-static TABLE_INSERT_OR_MERGE_ENTITY: Operation = Operation::change(
-    "TableInsertOrMergeEntity",
-    ResourceLevel::Object,
-    &[Add, Update],
-    |call, body| Box::pin(TableCall(call).merge_entity(body)),
-);
-static TABLE_DELETE_ENTITY: Operation =
-    Operation::change("TableDeleteEntity", ResourceLevel::Object, &[Delete], |call, body| {
-        Box::pin(TableCall(call).delete_entity(body))
-    });
-// The operations of a transaction are checked one by one.
-static TABLE_BATCH: Operation = Operation::change(
-    "TableBatch",
-    ResourceLevel::Object,
-    &[Read, Add, Update, Delete],
-    |call, body| Box::pin(TableCall(call).batch(body)),
-);
+operations! {
+    TableCall;
 
-static OPERATIONS: [&Operation; 19] = [
-    &SERVICE_PREFLIGHT,
-    &SERVICE_SET_PROPERTIES,
-    &SERVICE_GET_PROPERTIES,
-    &SERVICE_GET_STATISTICS,
-    &TABLE_QUERY,
-    &TABLE_CREATE,
-    &TABLE_GET,
-    &TABLE_DELETE,
-    &TABLE_GET_ACCESS_POLICY,
-    &TABLE_SET_ACCESS_POLICY,
-    &TABLE_QUERY_ENTITIES,
-    &TABLE_GET_ENTITY,
-    &TABLE_INSERT_ENTITY,
-    &TABLE_UPDATE_ENTITY,
-    &TABLE_MERGE_ENTITY,
-    &TABLE_INSERT_OR_REPLACE_ENTITY,
-    &TABLE_INSERT_OR_MERGE_ENTITY,
-    &TABLE_DELETE_ENTITY,
-    &TABLE_BATCH,
-];
+    SERVICE_PREFLIGHT preflight ("ServicePreflight", "Preflight Table Request") Service &[]
+        => (preflight);
+    SERVICE_SET_PROPERTIES pool_change ("ServiceSetProperties", "Set Table Service Properties")
+        Service &[Write] => (set_service_properties);
+    SERVICE_GET_PROPERTIES read ("ServiceGetProperties", "Get Table Service Properties")
+        Service &[Read] => (service_properties);
+    SERVICE_GET_STATISTICS read ("ServiceGetStatistics", "Get Table Service Stats") Service &[Read]
+        => (service_stats);
+    TABLE_QUERY pool_read ("TableQuery", "Query Tables") Container &[List] => list_tables;
+    TABLE_CREATE change ("TableCreate", "Create Table") Container &[Create, Write] => create_table;
+    TABLE_GET read ("TableGet", "Query Tables") Container &[List] => get_table;
+    TABLE_DELETE change ("TableDelete", "Delete Table") Container &[Delete] => delete_table;
+    // No SAS reaches the access policies: a SAS must not lengthen its own life.
+    TABLE_GET_ACCESS_POLICY read ("TableGetAccessPolicy", "Get Table ACL") Container &[]
+        => access_policy;
+    TABLE_SET_ACCESS_POLICY change ("TableSetAccessPolicy", "Set Table ACL") Container &[]
+        => set_access_policy;
+    #[or_level (ResourceLevel::Container)]
+    TABLE_QUERY_ENTITIES pool_read ("TableQueryEntities", "Query Entities") Object &[Read]
+        => query_entities;
+    TABLE_GET_ENTITY read ("TableGetEntity", "Query Entities") Object &[Read] => get_entity;
+    TABLE_INSERT_ENTITY change ("TableInsertEntity", "Insert Entity") Object &[Add]
+        => insert_entity;
+    TABLE_UPDATE_ENTITY change ("TableUpdateEntity", "Update Entity") Object &[Update]
+        => replace_entity;
+    TABLE_MERGE_ENTITY change ("TableMergeEntity", "Merge Entity") Object &[Update] => merge_entity;
+    // An upsert takes both letters; the operation itself asks for the second one.
+    TABLE_INSERT_OR_REPLACE_ENTITY change ("TableInsertOrReplaceEntity", "Insert Or Replace Entity")
+        Object &[Add, Update] => replace_entity;
+    TABLE_INSERT_OR_MERGE_ENTITY change ("TableInsertOrMergeEntity", "Insert Or Merge Entity")
+        Object &[Add, Update] => merge_entity;
+    TABLE_DELETE_ENTITY change ("TableDeleteEntity", "Delete Entity") Object &[Delete]
+        => delete_entity;
+    // The operations of a transaction are checked one by one.
+    TABLE_BATCH change ("TableBatch", "Entity Group Transaction")
+        Object &[Read, Add, Update, Delete] => batch;
+}
 
 fn route(request: &Request) -> Result<&'static Operation, Refusal> {
     if request.method == Method::OPTIONS {
@@ -215,4 +170,15 @@ fn object(request: &Request) -> String {
 fn policy(account: &dyn HostedAccount, table: &str, id: &str) -> Option<StoredPolicy> {
     let table = TableName::parse(table).ok()?;
     service::<TableService>(account, ServiceKind::Table).ok()?.policy(&table, id)
+}
+
+fn of_request(operation: &Operation, request: &Request) -> Footprint {
+    let table = |name: &str| root(Table, request).below(name.to_ascii_lowercase());
+    let resource = match locator(request).ok() {
+        Some(Locator::Entity(name, key)) => table(&name).below(key.partition).below(key.row),
+        Some(Locator::Table(name) | Locator::Beneath(name)) => table(&name),
+        _ if operation.changes => return all_written(Table, request),
+        _ => return all_read(Table, request),
+    };
+    if operation.changes { Footprint::of([], [resource]) } else { Footprint::of([resource], []) }
 }

@@ -1,18 +1,19 @@
-//! Create, list, get and delete tables. They have no conditions: `If-Match` is ignored (S78).
+//! Create, list, get and delete tables; their access policies. They have no conditions: `If-Match` is
+//! ignored (S78). Dates of policies are given back as they were sent.
 
 use hyper::StatusCode;
 use hyper::body::Incoming;
 
+use super::error::refusal_of_form;
 use super::headers::{Prefer, json, reply};
 use super::json::read_table_name;
-use super::token;
-use super::{TableCall, option, table_name};
+use super::{TableCall, option, table_name, token};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
+use crate::http::policies::{read_policies, write_policies};
+use crate::http::reply::Reply;
 use crate::table::rules::{Filter, Top};
 use crate::table::service::TableQuery;
-
-use super::error::refusal_of_form;
 
 impl TableCall<'_> {
     pub(super) async fn create_table(self, body: Incoming) -> Answer {
@@ -68,6 +69,22 @@ impl TableCall<'_> {
     pub(super) async fn delete_table(self, _: Incoming) -> Answer {
         let deleted = self.service()?.delete_table(self.context, &self.table()?).await;
         deleted.map_err(|error| self.refusal(&error))?;
+        Ok(reply(StatusCode::NO_CONTENT))
+    }
+}
+
+impl TableCall<'_> {
+    pub(super) fn access_policy(self) -> Answer {
+        let policies = self.service()?.policies(&self.table()?);
+        let policies = policies.map_err(|error| self.refusal(&error))?;
+        let xml = write_policies(policies);
+        Ok(Reply::ok().xml(xml))
+    }
+
+    pub(super) async fn set_access_policy(self, body: Incoming) -> Answer {
+        let policies = read_policies(&self.collect(body).await?)?;
+        let set = self.service()?.set_policies(self.context, &self.table()?, policies).await;
+        set.map_err(|error| self.refusal(&error))?;
         Ok(reply(StatusCode::NO_CONTENT))
     }
 }

@@ -36,6 +36,11 @@ macro_rules! operations {
                     $(Self::$name => $title,)*
                 }
             }
+
+            /// The name and the title.
+            pub const fn names(self) -> (&'static str, &'static str) {
+                (self.name(), self.title())
+            }
         }
     };
 }
