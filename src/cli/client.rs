@@ -1,5 +1,6 @@
-//! `latchfs client`: names of clients.
+//! `latchfs client`: names of clients; `latchfs connection-string`: how an SDK connects.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -7,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::locate::AccountByPath;
-use crate::api::{self, ApiClient, ClientEntry};
+use crate::api::{self, ApiClient, ClientEntry, ConnectionInfo, GetConnection};
 
 const EXAMPLE: &str = "\
 Example:
@@ -28,55 +29,43 @@ pub struct ClientCommand {
 
 #[derive(Debug, Subcommand)]
 enum ClientSubcommand {
-    Add(AddClient),
-    List(ListClients),
-    Remove(RemoveClient),
-}
+    /// Add a client; prints its connection string
+    #[command(after_help = "Example:\n  latchfs client add worker-7")]
+    Add {
+        /// 1 to 64 letters, digits, dots, hyphens and underscores
+        name: String,
 
-/// Add a client; prints its connection string
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs client add worker-7")]
-struct AddClient {
-    /// 1 to 64 letters, digits, dots, hyphens and underscores
-    name: String,
+        #[command(flatten)]
+        common: AccountByPath,
+    },
+    /// List the clients
+    ///
+    /// A table on a terminal, otherwise a line for each with a tab between: its name and its
+    /// connection string.
+    #[command(after_help = "Example:\n  latchfs client list --json")]
+    List(AccountByPath),
+    /// Remove a client: its key is one no more
+    #[command(after_help = "Example:\n  latchfs client remove worker-7")]
+    Remove {
+        /// The client
+        name: String,
 
-    #[command(flatten)]
-    common: AccountByPath,
-}
-
-/// List the clients
-///
-/// A table on a terminal, otherwise a line for each with a tab between: its name and its connection
-/// string.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs client list --json")]
-struct ListClients {
-    #[command(flatten)]
-    common: AccountByPath,
-}
-
-/// Remove a client: its key is one no more
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs client remove worker-7")]
-struct RemoveClient {
-    /// The client
-    name: String,
-
-    #[command(flatten)]
-    common: AccountByPath,
+        #[command(flatten)]
+        common: AccountByPath,
+    },
 }
 
 impl ClientCommand {
     pub fn run(&self) -> Result<ExitCode> {
         let common = match &self.command {
-            ClientSubcommand::Add(AddClient { common, .. })
-            | ClientSubcommand::List(ListClients { common })
-            | ClientSubcommand::Remove(RemoveClient { common, .. }) => common,
+            ClientSubcommand::Add { common, .. }
+            | ClientSubcommand::List(common)
+            | ClientSubcommand::Remove { common, .. } => common,
         };
         let (control, account) = common.find()?;
         let server = ApiClient::new(&control).of_account(account.as_deref());
         match &self.command {
-            ClientSubcommand::Add(AddClient { name, .. }) => {
+            ClientSubcommand::Add { name, .. } => {
                 let added = server.ask(&api::AddClient { name: name.clone() })?;
                 common.output.show(&added, || format!("{}\n", added.connection_string))?;
             }
@@ -85,7 +74,7 @@ impl ClientCommand {
                 let row = |one: &ClientEntry| [one.name.clone(), one.connection_string.clone()];
                 common.output.show_rows(&clients, ["NAME", "CONNECTION STRING"], row)?;
             }
-            ClientSubcommand::Remove(RemoveClient { name, .. }) => {
+            ClientSubcommand::Remove { name, .. } => {
                 server.ask(&api::RemoveClient { name: name.clone() })?;
                 let done = json!({ "removed": name });
                 common.output.show(&done, || format!("client {name} was removed\n"))?;
@@ -93,4 +82,30 @@ impl ClientCommand {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Print the connection string for SDKs
+///
+/// It holds the account's key. With --json, its parts: account, key, endpoints.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  export AZURE_STORAGE_CONNECTION_STRING=$(latchfs connection-string)"
+)]
+pub struct ConnectionString {
+    #[command(flatten)]
+    common: AccountByPath,
+}
+
+impl ConnectionString {
+    pub fn run(&self) -> Result<ExitCode> {
+        let (control, account) = self.common.find()?;
+        let told = of_server(&control, account.as_deref())?;
+        self.common.output.show(&told, || format!("{}\n", told.connection_string))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How clients of an account find the services of the server with that socket.
+pub fn of_server(control: &Path, account: Option<&str>) -> Result<ConnectionInfo> {
+    Ok(ApiClient::new(control).of_account(account).ask(&GetConnection {})?)
 }

@@ -36,58 +36,34 @@ pub struct ClockCommand {
 
 #[derive(Debug, Subcommand)]
 enum ClockSubcommand {
-    Show(ShowClock),
-    Advance(Advance),
-    Set(Set),
-    Freeze(Freeze),
-    Run(RunClock),
-}
+    /// Show the time of a server
+    #[command(after_help = "Example:\n  latchfs clock show --json")]
+    Show(ServerAndOutput),
+    /// Turn the clock forward
+    #[command(after_help = "Example:\n  latchfs clock advance 61s")]
+    Advance {
+        /// By how much, as in 500ms, 61s, 5m, 2h or 7d
+        #[arg(value_parser = forward, allow_hyphen_values = true)]
+        by: Duration,
 
-/// Show the time of a server
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs clock show --json")]
-struct ShowClock {
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
+    /// Turn the clock forward to a moment
+    #[command(after_help = "Example:\n  latchfs clock set 2030-01-01T00:00:00Z")]
+    Set {
+        /// The moment, as in 2030-01-01T00:00:00Z
+        time: String,
 
-/// Turn the clock forward
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs clock advance 61s")]
-struct Advance {
-    /// By how much, as in 500ms, 61s, 5m, 2h or 7d
-    #[arg(value_parser = forward, allow_hyphen_values = true)]
-    by: Duration,
-
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
-
-/// Turn the clock forward to a moment
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs clock set 2030-01-01T00:00:00Z")]
-struct Set {
-    /// The moment, as in 2030-01-01T00:00:00Z
-    time: String,
-
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
-
-/// Stop the clock: nothing expires by itself
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs clock freeze")]
-struct Freeze {
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
-
-/// Let the clock go on from where it is
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs clock run")]
-struct RunClock {
-    #[command(flatten)]
-    common: ServerAndOutput,
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
+    /// Stop the clock: nothing expires by itself
+    #[command(after_help = "Example:\n  latchfs clock freeze")]
+    Freeze(ServerAndOutput),
+    /// Let the clock go on from where it is
+    #[command(after_help = "Example:\n  latchfs clock run")]
+    Run(ServerAndOutput),
 }
 
 impl ClockCommand {
@@ -95,23 +71,22 @@ impl ClockCommand {
         let mut turn = TurnClock::default();
         let common = match &self.command {
             None => &self.common,
-            Some(ClockSubcommand::Show(show)) => &show.common,
-            Some(ClockSubcommand::Advance(advance)) => {
-                let ms = u64::try_from(advance.by.as_millis()).unwrap_or(u64::MAX);
-                turn.advance_ms = Some(ms);
-                &advance.common
+            Some(ClockSubcommand::Show(common)) => common,
+            Some(ClockSubcommand::Advance { by, common }) => {
+                turn.advance_ms = Some(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
+                common
             }
-            Some(ClockSubcommand::Set(set)) => {
-                turn.set = Some(set.time.clone());
-                &set.common
+            Some(ClockSubcommand::Set { time, common }) => {
+                turn.set = Some(time.clone());
+                common
             }
-            Some(ClockSubcommand::Freeze(freeze)) => {
+            Some(ClockSubcommand::Freeze(common)) => {
                 turn.freeze = Some(true);
-                &freeze.common
+                common
             }
-            Some(ClockSubcommand::Run(run)) => {
+            Some(ClockSubcommand::Run(common)) => {
                 turn.run = Some(true);
-                &run.common
+                common
             }
         };
         let control = common.server.find()?;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::locate::{Socket, ask};
+use super::locate::{ServerAndOutput, ask};
 use super::matching::{Matching, remove, show_added, words_of};
-use super::out::{Output, usage};
+use super::out::usage;
 use super::time::duration;
 use crate::api::{
     Action, FaultEntry, FaultList, GetFaults, NewFault, RemoveFault as RemoveOne,
@@ -32,8 +32,25 @@ pub struct FaultCommand {
 #[derive(Debug, Subcommand)]
 enum FaultSubcommand {
     Add(Box<AddFault>),
-    List(ListFaults),
-    Remove(RemoveFault),
+    /// List the faults
+    ///
+    /// A table on a terminal, otherwise a line for each with tabs between: number, operation, path,
+    /// action, how often, how many requests have met it.
+    #[command(after_help = "Example:\n  latchfs fault list --json")]
+    List(ServerAndOutput),
+    /// Remove a fault
+    #[command(after_help = "Example:\n  latchfs fault remove 3")]
+    Remove {
+        /// The fault
+        fault: Option<u64>,
+
+        /// All faults
+        #[arg(long, conflicts_with = "fault")]
+        all: bool,
+
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
 }
 
 // What the values mean stands in the help of the option, which would be long otherwise.
@@ -68,10 +85,7 @@ struct AddFault {
     seed: Option<u64>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
+    common: ServerAndOutput,
 }
 
 /// The effect of the fault on the requests
@@ -99,44 +113,20 @@ struct FaultEffect {
     slow: Option<u64>,
 }
 
-/// List the faults
-///
-/// A table on a terminal, otherwise a line for each with tabs between: number, operation, path,
-/// action, how often, how many requests have met it.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs fault list --json")]
-struct ListFaults {
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
-/// Remove a fault
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs fault remove 3")]
-struct RemoveFault {
-    /// The fault
-    fault: Option<u64>,
-
-    /// All faults
-    #[arg(long, conflicts_with = "fault")]
-    all: bool,
-
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
 impl FaultCommand {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             FaultSubcommand::Add(add) => add.run(),
-            FaultSubcommand::List(list) => list.run(),
-            FaultSubcommand::Remove(remove) => remove.run(),
+            FaultSubcommand::List(common) => {
+                let FaultList { faults } = ask(&common.server.find()?, &GetFaults {})?;
+                let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
+                common.output.show_rows(&faults, headings, row)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            FaultSubcommand::Remove { fault, all, common } => {
+                let one = fault.map(|id| RemoveOne { id });
+                remove("fault", one, all.then_some(RemoveAll {}), common)
+            }
         }
     }
 }
@@ -179,17 +169,8 @@ impl AddFault {
             seed: self.seed,
             ..NewFault::new(self.matching.requests()?, &self.what.action()?)
         };
-        let added = ask(&self.server.find()?, &fault)?;
-        show_added(added.fault, "fault", self.output)
-    }
-}
-
-impl ListFaults {
-    fn run(&self) -> Result<ExitCode> {
-        let FaultList { faults } = ask(&self.server.find()?, &GetFaults {})?;
-        let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
-        self.output.show_rows(&faults, headings, row)?;
-        Ok(ExitCode::SUCCESS)
+        let added = ask(&self.common.server.find()?, &fault)?;
+        show_added(added.fault, "fault", self.common.output)
     }
 }
 
@@ -210,11 +191,4 @@ fn row(fault: &FaultEntry) -> [String; 6] {
     };
     let id = fault.id.map(|id| id.to_string()).unwrap_or_default();
     [id, operation, path, what, how_often, fault.met.to_string()]
-}
-
-impl RemoveFault {
-    fn run(&self) -> Result<ExitCode> {
-        let (one, all) = (self.fault.map(|id| RemoveOne { id }), self.all.then_some(RemoveAll {}));
-        remove("fault", one, all, &self.server, self.output)
-    }
 }

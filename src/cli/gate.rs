@@ -8,9 +8,9 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Socket, ask};
+use super::locate::{ServerAndOutput, ask};
 use super::matching::{Matching, remove, show_added, words_of};
-use super::out::{self, Output};
+use super::out;
 use super::time::duration;
 use crate::api::{
     ClientError, GateEntry, GateList, GetGates, NewGate, ReleaseGates, RemoveGate as RemoveOne,
@@ -37,10 +37,46 @@ pub struct GateCommand {
 #[derive(Debug, Subcommand)]
 enum GateSubcommand {
     Add(AddGate),
-    List(ListGates),
+    /// List the gates, and the requests that wait at them
+    ///
+    /// A table on a terminal, otherwise a line for each with tabs between: gate, nothing, where,
+    /// which operations, which paths, how many have stopped; then, for each request that waits
+    /// there: gate, request, "waits", operation, path, client.
+    #[command(after_help = "Example:\n  latchfs gate list --json")]
+    List(ServerAndOutput),
     Wait(Wait),
-    Release(Release),
-    Remove(RemoveGate),
+    /// Let requests go; prints how many went
+    ///
+    /// Exits 1 if none waited.
+    #[command(after_help = "Example:\n  latchfs gate release 1 --count 1")]
+    Release {
+        /// The gate [default: all gates]
+        gate: Option<u64>,
+
+        /// This request alone, as `latchfs gate list` numbers it
+        #[arg(long, value_name = "N", env = "LATCHFS_REQUEST")]
+        request: Option<u64>,
+
+        /// Release only the first N [default: all]
+        #[arg(long, value_name = "N", env = "LATCHFS_COUNT")]
+        count: Option<u64>,
+
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
+    /// Remove a gate; requests that wait there go on
+    #[command(after_help = "Example:\n  latchfs gate remove --all")]
+    Remove {
+        /// The gate
+        gate: Option<u64>,
+
+        /// All gates
+        #[arg(long, conflicts_with = "gate")]
+        all: bool,
+
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
 }
 
 /// Add a gate; prints its number
@@ -65,25 +101,7 @@ struct AddGate {
     limit: Duration,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
-/// List the gates, and the requests that wait at them
-///
-/// A table on a terminal, otherwise a line for each with tabs between: gate, nothing, where, which
-/// operations, which paths, how many have stopped; then, for each request that waits there: gate,
-/// request, "waits", operation, path, client.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs gate list --json")]
-struct ListGates {
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
+    common: ServerAndOutput,
 }
 
 /// Wait until requests have stopped at a gate
@@ -105,62 +123,25 @@ struct Wait {
     within: Duration,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
-/// Let requests go; prints how many went
-///
-/// Exits 1 if none waited.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs gate release 1 --count 1")]
-struct Release {
-    /// The gate [default: all gates]
-    gate: Option<u64>,
-
-    /// This request alone, as `latchfs gate list` numbers it
-    #[arg(long, value_name = "N", env = "LATCHFS_REQUEST")]
-    request: Option<u64>,
-
-    /// Release only the first N [default: all]
-    #[arg(long, value_name = "N", env = "LATCHFS_COUNT")]
-    count: Option<u64>,
-
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
-/// Remove a gate; requests that wait there go on
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs gate remove --all")]
-struct RemoveGate {
-    /// The gate
-    gate: Option<u64>,
-
-    /// All gates
-    #[arg(long, conflicts_with = "gate")]
-    all: bool,
-
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
+    common: ServerAndOutput,
 }
 
 impl GateCommand {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             GateSubcommand::Add(add) => add.run(),
-            GateSubcommand::List(list) => list.run(),
+            GateSubcommand::List(common) => list(common),
             GateSubcommand::Wait(wait) => wait.run(),
-            GateSubcommand::Release(release) => release.run(),
-            GateSubcommand::Remove(remove) => remove.run(),
+            GateSubcommand::Release { gate, request, count, common } => {
+                let (gate, request, count) = (*gate, *request, *count);
+                let release = ReleaseGates { gate, request, count };
+                let Went { released: count } = ask(&common.server.find()?, &release)?;
+                common.output.show(&json!({ "released": count }), || format!("{count}\n"))?;
+                Ok(if count > 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
+            }
+            GateSubcommand::Remove { gate, all, common } => {
+                remove("gate", gate.map(|id| RemoveOne { id }), all.then_some(RemoveAll {}), common)
+            }
         }
     }
 }
@@ -173,23 +154,21 @@ impl AddGate {
             limit_ms: Some(u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX)),
             ..NewGate::new(self.matching.requests()?)
         };
-        let added = ask(&self.server.find()?, &gate)?;
-        show_added(added.gate, "gate", self.output)
+        let added = ask(&self.common.server.find()?, &gate)?;
+        show_added(added.gate, "gate", self.common.output)
     }
 }
 
-impl ListGates {
-    fn run(&self) -> Result<ExitCode> {
-        let GateList { gates } = ask(&self.server.find()?, &GetGates {})?;
-        let rows: Vec<_> = gates.iter().flat_map(rows).collect();
-        if self.output.json {
-            self.output.show(&gates, String::new)?;
-        } else {
-            let headings = ["GATE", "REQUEST", "AT", "OPERATION", "PATH", "STOPPED OR CLIENT"];
-            self.output.show_rows(&rows, headings, Clone::clone)?;
-        }
-        Ok(ExitCode::SUCCESS)
+fn list(common: &ServerAndOutput) -> Result<ExitCode> {
+    let GateList { gates } = ask(&common.server.find()?, &GetGates {})?;
+    let rows: Vec<_> = gates.iter().flat_map(rows).collect();
+    if common.output.json {
+        common.output.show(&gates, String::new)?;
+    } else {
+        let headings = ["GATE", "REQUEST", "AT", "OPERATION", "PATH", "STOPPED OR CLIENT"];
+        common.output.show_rows(&rows, headings, Clone::clone)?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A gate, and below it the requests that wait.
@@ -214,7 +193,7 @@ fn rows(gate: &GateEntry) -> Vec<[String; 6]> {
 
 impl Wait {
     fn run(&self) -> Result<ExitCode> {
-        let control = self.server.find()?;
+        let control = self.common.server.find()?;
         let began = Instant::now();
         loop {
             let left = self.within.saturating_sub(began.elapsed());
@@ -222,7 +201,7 @@ impl Wait {
             let wait = WaitAtGate { id: self.gate, count: Some(self.count), timeout_ms };
             match ask(&control, &wait) {
                 Ok(waiting @ Waiting { .. }) => {
-                    self.output.show(&waiting, String::new)?;
+                    self.common.output.show(&waiting, String::new)?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 Err(error) => match error.downcast_ref() {
@@ -237,22 +216,5 @@ impl Wait {
                 },
             }
         }
-    }
-}
-
-impl Release {
-    fn run(&self) -> Result<ExitCode> {
-        let (gate, request, count) = (self.gate, self.request, self.count);
-        let release = ReleaseGates { gate, request, count };
-        let Went { released: count } = ask(&self.server.find()?, &release)?;
-        self.output.show(&json!({ "released": count }), || format!("{count}\n"))?;
-        Ok(if count > 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
-    }
-}
-
-impl RemoveGate {
-    fn run(&self) -> Result<ExitCode> {
-        let (one, all) = (self.gate.map(|id| RemoveOne { id }), self.all.then_some(RemoveAll {}));
-        remove("gate", one, all, &self.server, self.output)
     }
 }

@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{AccountNames, LocatedFile, Where, refused};
-use super::out::{self, Output, usage};
+use super::locate::{AccountNames, LocatedFile, WhereAndOutput, refused};
+use super::out::{self, usage};
 use super::{EXIT_DIFFERENT, time};
 use crate::api::{CloseHandles, Closed, GetHandles, HandleList, HandleRow};
 
@@ -30,17 +30,14 @@ pub struct Handles {
     recursive: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: WhereAndOutput,
 }
 
 impl Handles {
     pub fn run(&self) -> Result<ExitCode> {
         let target = match &self.path {
-            Some(path) => self.server.target(path)?,
-            None => self.server.everything()?,
+            Some(path) => self.common.server.target(path)?,
+            None => self.common.server.everything()?,
         };
         let path = self.path.as_ref().map(|_| target.path.clone());
         let share = target.share_name.clone();
@@ -53,8 +50,8 @@ impl Handles {
         };
         let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
         let accounts = target.accounts()?;
-        self.output.show_rows(&handles, headings, |handle| row(handle, &accounts))?;
-        if handles.is_empty() && self.path.is_none() && !self.output.json {
+        self.common.output.show_rows(&handles, headings, |handle| row(handle, &accounts))?;
+        if handles.is_empty() && self.path.is_none() && !self.common.output.json {
             let hint = accounts.hint(target.account.as_deref());
             if let Some(hint) = hint {
                 eprintln!("latchfs: {hint}");
@@ -118,10 +115,7 @@ pub struct CloseHandle {
     all: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: WhereAndOutput,
 }
 
 impl CloseHandle {
@@ -129,11 +123,11 @@ impl CloseHandle {
         if self.handle.is_none() && !self.all {
             usage!("name a handle, or --all");
         }
-        let share = self.server.share_name.clone();
-        let target = self.server.everything()?;
+        let share = self.common.server.share_name.clone();
+        let target = self.common.server.everything()?;
         let Closed { closed } = target.ask(&CloseHandles { share, handle: self.handle })?;
         let words = || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
-        self.output.show(&json!({ "closed": closed }), words)?;
+        self.common.output.show(&json!({ "closed": closed }), words)?;
         if closed == 0 {
             let hint = target.accounts()?.hint(target.account.as_deref());
             let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();

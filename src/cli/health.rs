@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 
-use super::locate::{self, Socket};
-use super::out::{Output, printable};
+use super::locate::{self, ServerAndOutput};
+use super::out::printable;
 use super::{AGENT, EXIT_DIFFERENT};
 use crate::api::GetStatus;
 use crate::http::client::HttpClient;
@@ -38,10 +38,7 @@ pub struct Health {
     admin: Option<ListenAddress>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
+    common: ServerAndOutput,
 }
 
 impl Health {
@@ -52,7 +49,7 @@ impl Health {
         let address = asked_at(address);
         let (healthy, says) =
             ask(address).with_context(|| format!("no answer from the admin address {address}"))?;
-        self.output.show(&json!({ "healthy": healthy, "says": says }), || {
+        self.common.output.show(&json!({ "healthy": healthy, "says": says }), || {
             format!("{}\n", printable(&says))
         })?;
         Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
@@ -65,7 +62,7 @@ impl Health {
             Some(_) => return Ok(None),
             None => {}
         }
-        let status = locate::ask(&self.server.find()?, &GetStatus {})?;
+        let status = locate::ask(&self.common.server.find()?, &GetStatus {})?;
         status.admin.map(|url| address_of(&url)).transpose()
     }
 }

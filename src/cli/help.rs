@@ -1,44 +1,30 @@
 //! The layout of help: a line on the command, a line for each option, then its behaviour and an
 //! example. `-h` and `--help` say the same, except where a command has more options than fit a
 //! screen: there `-h` leaves the rare ones out. The program's own help has the commands in groups.
+//! And `latchfs completions`: a script with which a shell completes commands and options.
 
 use std::fmt::Write as _;
+use std::process::ExitCode;
 
-use clap::Command;
+use anyhow::Result;
 use clap::builder::Resettable;
+use clap::{Args, Command, CommandFactory};
+use clap_complete::Shell;
 
-/// The commands by what they are for, each in one group.
-pub const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run", &["serve", "mount", "unmount", "stop", "health", "doctor", "completions"]),
-    ("Look", &["status", "handles", "why", "history", "events", "report"]),
-    ("Hold and close", &["hold", "run", "close-handle", "lease", "undelete"]),
-    (
-        "Data",
-        &[
-            "ls",
-            "mk",
-            "put",
-            "get",
-            "rm",
-            "shares",
-            "snapshot",
-            "load",
-            "connection-string",
-            "sas",
-            "token",
-        ],
-    ),
-    ("Test bench", &["clock", "gate", "fault", "state", "client", "explore"]),
-];
+use super::{Cli, HEADINGS, out};
 
 /// The program with its help laid out: that of each command, and its own in groups.
 pub fn laid_out(program: Command) -> Command {
     let program = each(program);
     let mut text = "{about}\n\n{usage-heading} {usage}\n\n".to_owned();
-    for (group, names) in GROUPS {
+    let commands: Vec<_> = program.get_subcommands().collect();
+    let mut rest = commands.as_slice();
+    for (heading, count) in HEADINGS {
         // As clap marks a heading.
-        writeln!(text, "\x1b[1m\x1b[4m{group}:\x1b[0m").expect("a string takes all text");
-        for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
+        writeln!(text, "\x1b[1m\x1b[4m{heading}:\x1b[0m").expect("a string takes all text");
+        let (listed, after) = rest.split_at(*count);
+        rest = after;
+        for command in listed {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let name = command.get_name();
             writeln!(text, "  {name:17}  {about}").expect("a string takes all text");
@@ -60,4 +46,23 @@ fn each(command: Command) -> Command {
         // The names follow from those of the options, and one page lists them.
         .mut_args(|argument| argument.hide_env(true))
         .mut_subcommands(each)
+}
+
+/// Print the completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  source <(latchfs completions bash)")]
+pub struct Completions {
+    /// Which shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub fn run(&self) -> Result<ExitCode> {
+        let mut command = Cli::command();
+        let name = command.get_name().to_owned();
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut command, name, &mut text);
+        out::print(&String::from_utf8_lossy(&text))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }

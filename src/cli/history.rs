@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{AccountOf, refused};
-use super::out::{Output, printable};
+use super::locate::{AccountAndOutput, WhereAndOutput, refused};
+use super::out::printable;
 use super::time::time_of_day;
 use crate::api::{self, ChangeRow, Explanation, GetHistory, GetWhy, ObjectAddress, ObjectState};
 
@@ -38,16 +38,13 @@ pub struct History {
     last: usize,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 impl History {
     pub fn run(&self) -> Result<ExitCode> {
         let api::History { changes } =
-            self.server.ask(&GetHistory { object: self.object.clone() })?;
+            self.common.server.ask(&GetHistory { object: self.object.clone() })?;
         let latest = &changes[changes.len().saturating_sub(self.last)..];
         let headings = [
             "TIME",
@@ -60,7 +57,7 @@ impl History {
             "ETAG",
         ];
         let cells = if io::stdout().is_terminal() { short_row } else { row };
-        self.output.show_rows(latest, headings, cells)?;
+        self.common.output.show_rows(latest, headings, cells)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -90,13 +87,13 @@ fn row(change: &ChangeRow) -> [String; 8] {
 }
 
 /// Says what stands in the way of an object, and who changed it.
-pub fn why(object: &ObjectAddress, output: Output, server: &AccountOf) -> Result<ExitCode> {
-    let told = match server.ask(&GetWhy { object: object.to_string() }) {
+pub fn why(object: &ObjectAddress, common: &WhereAndOutput) -> Result<ExitCode> {
+    let told = match common.server.of.ask(&GetWhy { object: object.to_string() }) {
         Ok(Explanation::Object(told)) => told,
         Ok(Explanation::File(_)) => bail!("the server answered about a file"),
         Err(error) => return refused(object, error),
     };
-    output.show(&told, || words(&told))?;
+    common.output.show(&told, || words(&told))?;
     Ok(if told.in_the_way.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
 }
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use super::locate::AccountOf;
-use super::out::{self, Output};
+use super::locate::AccountAndOutput;
+use super::out;
 use crate::api::{ApiClient, LoadInto, Loaded};
 use crate::server::load_schema;
 
@@ -33,10 +33,7 @@ pub struct LoadCommand {
     schema: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 impl LoadCommand {
@@ -46,10 +43,10 @@ impl LoadCommand {
             return Ok(ExitCode::SUCCESS);
         };
         let file = absolute(file)?;
-        let control = self.server.server.find()?;
-        let server = ApiClient::new(&control).of_account(self.server.account.as_deref());
+        let control = self.common.server.server.find()?;
+        let server = ApiClient::new(&control).of_account(self.common.server.account.as_deref());
         let loaded = server.ask(&LoadInto { file })?;
-        self.output.show(&loaded, || words(&loaded))?;
+        self.common.output.show(&loaded, || words(&loaded))?;
         Ok(ExitCode::SUCCESS)
     }
 }

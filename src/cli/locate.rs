@@ -92,6 +92,24 @@ pub struct AccountOf {
     pub account: Option<String>,
 }
 
+/// How to find an account of a server, and how to answer.
+#[derive(Debug, Args)]
+pub struct AccountAndOutput {
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub server: AccountOf,
+}
+
+/// How to find a share of a server, and how to answer.
+#[derive(Debug, Args)]
+pub struct WhereAndOutput {
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub server: Where,
+}
+
 /// How to find a share of a server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Where {

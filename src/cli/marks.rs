@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::locate::{AccountNames, Where, object, refused};
-use super::out::{self, Output, printable};
+use super::locate::{AccountNames, WhereAndOutput, object, refused};
+use super::out::{self, printable};
 use super::{EXIT_DIFFERENT, history};
 use crate::api::{self, Explanation, FileExplanation, GetWhy, HandleRow, HoldRow};
 use crate::journal::json::EventRow;
@@ -26,21 +26,18 @@ pub struct Undelete {
     path: PathBuf,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: WhereAndOutput,
 }
 
 impl Undelete {
     pub fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target(&self.path)?;
+        let target = self.common.server.target(&self.path)?;
         let (share, path) = (target.share_name.clone(), target.path.clone());
         let undeleted = match target.ask(&api::Undelete { share, path }) {
             Ok(undeleted) => undeleted,
             Err(error) => return refused(self.path.display(), error),
         };
-        self.output.show(&undeleted, String::new)?;
+        self.common.output.show(&undeleted, String::new)?;
         if undeleted.was_pending {
             return Ok(ExitCode::SUCCESS);
         }
@@ -69,25 +66,22 @@ pub struct WhyCommand {
     path: PathBuf,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: WhereAndOutput,
 }
 
 impl WhyCommand {
     pub fn run(&self) -> Result<ExitCode> {
         if let Some(object) = object(&self.path) {
-            return history::why(&object, self.output, &self.server.of);
+            return history::why(&object, &self.common);
         }
-        let target = self.server.target(&self.path)?;
+        let target = self.common.server.target(&self.path)?;
         let told = match target.ask(&GetWhy { object: target.object() }) {
             Ok(Explanation::File(told)) => told,
             Ok(Explanation::Object(_)) => bail!("the server answered about another object"),
             Err(error) => return refused(self.path.display(), error),
         };
         let accounts = target.accounts()?;
-        self.output.show(&told, || words(&told, &accounts))?;
+        self.common.output.show(&told, || words(&told, &accounts))?;
         Ok(if told.is_free() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::locate::{Socket, ask};
+use super::locate::{ServerAndOutput, ask};
 use super::out::{Output, usage};
 use crate::api::{Call, Removed, Requests};
 
@@ -80,14 +80,13 @@ pub fn remove(
     kind: &str,
     one: Option<impl Call<Answer = Removed>>,
     all: Option<impl Call<Answer = Removed>>,
-    server: &Socket,
-    output: Output,
+    common: &ServerAndOutput,
 ) -> Result<ExitCode> {
     let removed = match (one, all) {
-        (Some(one), _) => ask(&server.find()?, &one)?,
-        (None, Some(all)) => ask(&server.find()?, &all)?,
+        (Some(one), _) => ask(&common.server.find()?, &one)?,
+        (None, Some(all)) => ask(&common.server.find()?, &all)?,
         (None, None) => usage!("name a {kind}, or --all"),
     };
-    output.show(&removed, String::new)?;
+    common.output.show(&removed, String::new)?;
     Ok(ExitCode::SUCCESS)
 }

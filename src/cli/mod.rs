@@ -23,32 +23,26 @@
 //!   report         `report`
 //!   explore        `explore`: programs in every order of their requests
 //!   state          `state`: all data saved, restored, reset
-//!   connection     `connection-string`
-//!   client         `client`: names of clients
+//!   client         `client`: names of clients; `connection-string`
 //!   load           `load`: a load file
 //!   sas            `sas`
 //!   token          `token`
-//!   completions    `completions`
 //!   azurite_names  Azurite's command names
 //!   locate         finds the server that a command asks, and the file that it names
-//!   account        the options that name an account
 //!   input          the end of standard input as a signal
 //!   out            text and JSON on standard output, errors on standard error
 //!   table          rows in columns, or separated by tabs
 //!   time           durations as people write them
 //!   progress       a line that shows the progress of a long operation
 //!   logs           the log of the program
-//!   help           the layout of help
+//!   help           the layout of help; `completions`
 //!   variables      refuses misspelt variables LATCHFS_*
 //!   reference      docs/command-line.md, written by a test
 //! ```
 
-mod account;
 mod azurite_names;
 mod client;
 mod clock;
-mod completions;
-mod connection;
 mod doctor;
 mod events;
 mod explore;
@@ -126,45 +120,83 @@ Exit status: 0 done, 1 the answer is no, 2 failed, 3 closed by force, 16 somebod
 Without a command, latchfs runs `serve`. Most options can also be set by a variable, such as
 LATCHFS_DATA for --data: docs/configuration.md has them all. -V, --version: print the version.";
 
-#[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one, and it is read once")]
-enum Command {
-    Serve(serve::Serve),
-    Mount(mount::MountDirectory),
-    Unmount(server::Unmount),
-    Stop(server::StopCommand),
-    Health(health::Health),
-    Doctor(doctor::Doctor),
-    Completions(completions::Completions),
-    Status(server::StatusCommand),
-    Handles(handles::Handles),
-    Why(marks::WhyCommand),
-    History(history::History),
-    Events(events::EventsCommand),
-    Report(report::ReportCommand),
-    Hold(hold::HoldCommand),
-    Run(run::RunCommand),
-    CloseHandle(handles::CloseHandle),
-    Lease(lease::LeaseCommand),
-    Undelete(marks::Undelete),
-    Ls(storage::Ls),
-    Mk(storage::Mk),
-    Put(storage::Put),
-    Get(storage::Get),
-    Rm(storage::Rm),
-    Shares(shares::Shares),
-    Snapshot(snapshot::Snapshot),
-    Load(load::LoadCommand),
-    ConnectionString(connection::ConnectionString),
-    Sas(sas::Sas),
-    Token(token::TokenCommand),
-    Clock(clock::ClockCommand),
-    Gate(gate::GateCommand),
-    Fault(fault::FaultCommand),
-    State(state::StateCommand),
-    Client(client::ClientCommand),
-    Explore(explore::Explore),
-    ExploreClient(explore::ExploreClient),
+/// The commands, under the headings of the help and in its order; the program alone starts those
+/// without a heading.
+macro_rules! commands {
+    (
+        $($heading:literal { $($name:ident($command:ty),)* })*
+        hidden { $($own:ident($hidden:ty),)* }
+    ) => {
+        #[derive(Debug, Subcommand)]
+        #[expect(clippy::large_enum_variant, reason = "there is one, and it is read once")]
+        enum Command {
+            $($($name($command),)*)*
+            $($own($hidden),)*
+        }
+
+        impl Command {
+            fn run(&self) -> anyhow::Result<ExitCode> {
+                match self {
+                    $($(Self::$name(command) => command.run(),)*)*
+                    $(Self::$own(command) => command.run(),)*
+                }
+            }
+        }
+
+        /// Each heading of the help, and how many commands are under it.
+        const HEADINGS: &[(&str, usize)] = &[$(($heading, [$(stringify!($name)),*].len()),)*];
+    };
+}
+
+commands! {
+    "Run" {
+        Serve(serve::Serve),
+        Mount(mount::MountDirectory),
+        Unmount(server::Unmount),
+        Stop(server::StopCommand),
+        Health(health::Health),
+        Doctor(doctor::Doctor),
+        Completions(help::Completions),
+    }
+    "Look" {
+        Status(server::StatusCommand),
+        Handles(handles::Handles),
+        Why(marks::WhyCommand),
+        History(history::History),
+        Events(events::EventsCommand),
+        Report(report::ReportCommand),
+    }
+    "Hold and close" {
+        Hold(hold::HoldCommand),
+        Run(run::RunCommand),
+        CloseHandle(handles::CloseHandle),
+        Lease(lease::LeaseCommand),
+        Undelete(marks::Undelete),
+    }
+    "Data" {
+        Ls(storage::Ls),
+        Mk(storage::Mk),
+        Put(storage::Put),
+        Get(storage::Get),
+        Rm(storage::Rm),
+        Shares(shares::Shares),
+        Snapshot(snapshot::Snapshot),
+        Load(load::LoadCommand),
+        ConnectionString(client::ConnectionString),
+        Sas(sas::Sas),
+        Token(token::TokenCommand),
+    }
+    "Test bench" {
+        Clock(clock::ClockCommand),
+        Gate(gate::GateCommand),
+        Fault(fault::FaultCommand),
+        State(state::StateCommand),
+        Client(client::ClientCommand),
+        Explore(explore::Explore),
+    }
+    hidden {
+        ExploreClient(explore::ExploreClient),
+    }
 }
 
 impl Command {
@@ -196,45 +228,7 @@ pub fn run() -> ExitCode {
         out::complain(&out::chain(&error), None);
         return ExitCode::from(EXIT_FAILED);
     }
-    let done = match command {
-        Command::Serve(serve) => serve.run(),
-        Command::Mount(mount) => mount.run(),
-        Command::Unmount(unmount) => unmount.run(),
-        Command::Status(status) => status.run(),
-        Command::Stop(stop) => stop.run(),
-        Command::Health(health) => health.run(),
-        Command::Hold(hold) => hold.run(),
-        Command::Handles(handles) => handles.run(),
-        Command::CloseHandle(close) => close.run(),
-        Command::Undelete(undelete) => undelete.run(),
-        Command::Why(why) => why.run(),
-        Command::History(history) => history.run(),
-        Command::Events(events) => events.run(),
-        Command::Ls(ls) => ls.run(),
-        Command::Mk(mk) => mk.run(),
-        Command::Put(put) => put.run(),
-        Command::Get(get) => get.run(),
-        Command::Rm(rm) => rm.run(),
-        Command::Run(run) => run.run(),
-        Command::Clock(clock) => clock.run(),
-        Command::Gate(gate) => gate.run(),
-        Command::Fault(fault) => fault.run(),
-        Command::Report(report) => report.run(),
-        Command::Explore(explore) => explore.run(),
-        Command::ExploreClient(client) => client.run(),
-        Command::State(state) => state.run(),
-        Command::Client(client) => client.run(),
-        Command::Shares(shares) => shares.run(),
-        Command::Lease(lease) => lease.run(),
-        Command::Snapshot(snapshot) => snapshot.run(),
-        Command::ConnectionString(connection) => connection.run(),
-        Command::Sas(sas) => sas.run(),
-        Command::Token(token) => token.run(),
-        Command::Load(load) => load.run(),
-        Command::Doctor(doctor) => doctor.run(),
-        Command::Completions(completions) => completions.run(),
-    };
-    match done {
+    match command.run() {
         Ok(code) => code,
         Err(error) => {
             out::complain_of(&out::chain(&error), out::kind_of(&error));

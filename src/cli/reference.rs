@@ -139,14 +139,6 @@ fn the_page_on_configuration_has_every_variable_and_no_other() {
 }
 
 #[test]
-fn every_command_is_in_one_group_of_the_help() {
-    let program = Cli::command();
-    let names: Vec<_> = shown(&program).map(Command::get_name).collect();
-    let grouped: Vec<_> = help::GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-    assert_eq!(grouped, names, "in the order of the commands");
-}
-
-#[test]
 fn the_help_of_every_command_fits_a_screen_and_has_an_example() {
     for (words, _) in commands() {
         let name = words.join(" ");

@@ -10,9 +10,9 @@ use clap::Args;
 use percent_encoding::utf8_percent_encode;
 use serde_json::json;
 
-use super::connection::of_server;
-use super::locate::{LocatedFile, Where, ask, object};
-use super::out::{Output, usage};
+use super::client::of_server;
+use super::locate::{LocatedFile, WhereAndOutput, ask, object};
+use super::out::usage;
 use super::storage::UNRESERVED;
 use super::time::duration;
 use crate::api::{GetClock, GetStatus, ObjectAddress};
@@ -62,10 +62,7 @@ pub struct Sas {
     endpoint: Option<String>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: WhereAndOutput,
 }
 
 /// The key that signs for a service.
@@ -116,7 +113,7 @@ impl Sas {
 
     /// A connection string of all services of an account, with a SAS in the place of its key.
     fn of_account(&self) -> Result<ExitCode> {
-        let of = &self.server.of;
+        let of = &self.common.server.of;
         let told = of_server(&of.server.find()?, of.account.as_deref())?;
         let services: Vec<_> = ServiceKind::ALL
             .into_iter()
@@ -205,7 +202,7 @@ impl Sas {
 
     /// Whose key signs for a service, and where the service is.
     fn signer(&self, service: ServiceKind) -> Result<Signer> {
-        let of = &self.server.of;
+        let of = &self.common.server.of;
         if let Some(account) = self.given_account()? {
             return Ok(self.signer_without_server(account, service));
         }
@@ -214,7 +211,7 @@ impl Sas {
 
     /// The account whose key is on the command line.
     fn given_account(&self) -> Result<Option<Credential>> {
-        let given = self.server.of.account.as_deref().filter(|name| name.contains(':'));
+        let given = self.common.server.of.account.as_deref().filter(|name| name.contains(':'));
         given.map(|account| account.parse().context("--account")).transpose()
     }
 
@@ -267,7 +264,7 @@ impl Sas {
             "permissions": permissions.letters(),
             "expires": time::iso(signer.expiry),
         });
-        self.output.show(&answer, || form.clone() + "\n")?;
+        self.common.output.show(&answer, || form.clone() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -275,7 +272,7 @@ impl Sas {
         if let Some(account) = self.given_account()? {
             return self.without_server(account);
         }
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.server.target_or_share(self.path.as_deref())?;
         let LocatedFile { control, account, share_name, path } = target;
         let signer = self.signer_of(&control, account.as_deref(), ServiceKind::File)?;
         let share = match share_name {
@@ -287,13 +284,13 @@ impl Sas {
 
     /// All that is needed is on the command line, and in the table of mounts.
     fn without_server(&self, account: Credential) -> Result<Signing> {
-        let (share, path) = match (&self.server.share_name, &self.path) {
+        let (share, path) = match (&self.common.server.share_name, &self.path) {
             (Some(share), path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 (share.clone(), path.to_str().context("names on a share are UTF-8")?.to_owned())
             }
             (None, Some(path)) => {
-                let target = self.server.target(path)?;
+                let target = self.common.server.target(path)?;
                 (target.share_name.unwrap_or_default(), target.path)
             }
             (None, None) => usage!("name the share with --share-name"),
@@ -306,7 +303,7 @@ impl Sas {
     fn is_directory(&self) -> bool {
         let Some(path) = &self.path else { return true };
         path.as_os_str().as_encoded_bytes().ends_with(b"/")
-            || (self.server.share_name.is_none() && path.is_dir())
+            || (self.common.server.share_name.is_none() && path.is_dir())
     }
 }
 

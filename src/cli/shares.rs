@@ -6,8 +6,7 @@ use anyhow::Result;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
 
-use super::locate::{AccountOf, answered};
-use super::out::Output;
+use super::locate::{AccountAndOutput, answered};
 use crate::api::{self, ClientError, GetShares, ShareEntry, ShareList};
 use crate::file::service::ShareDenial;
 
@@ -21,105 +20,82 @@ pub struct Shares {
 
 #[derive(Debug, Subcommand)]
 enum SharesSubcommand {
-    List(ListShares),
-    Create(CreateShare),
-    Delete(DeleteShare),
-}
+    /// List the shares
+    ///
+    /// A table on a terminal, otherwise a line for each with tabs between: name, quota in GiB, how
+    /// many snapshots, state of its lease, where it is mounted; with --deleted also the version of
+    /// a deleted one.
+    #[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
+    List {
+        /// And those that were deleted and can be restored
+        #[arg(long, env = "LATCHFS_DELETED", value_parser = BoolishValueParser::new())]
+        deleted: bool,
 
-/// List the shares
-///
-/// A table on a terminal, otherwise a line for each with tabs between: name, quota in GiB, how
-/// many snapshots, state of its lease, where it is mounted; with --deleted also the version of a
-/// deleted one.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
-struct ListShares {
-    /// And those that were deleted and can be restored
-    #[arg(long, env = "LATCHFS_DELETED", value_parser = BoolishValueParser::new())]
-    deleted: bool,
+        #[command(flatten)]
+        common: AccountAndOutput,
+    },
+    /// Make a share
+    ///
+    /// It is served through REST at once; mounts are made when a server starts.
+    #[command(after_help = "Example:\n  latchfs shares create docs --quota 10")]
+    Create {
+        /// Share name: 3 to 63 lower-case letters, digits and single hyphens
+        name: String,
 
-    #[command(flatten)]
-    output: Output,
+        /// Its quota in GiB; shown, not enforced
+        #[arg(long, value_name = "GIB", env = "LATCHFS_QUOTA")]
+        quota: Option<u32>,
 
-    #[command(flatten)]
-    server: AccountOf,
-}
+        #[command(flatten)]
+        common: AccountAndOutput,
+    },
+    /// Delete a share
+    ///
+    /// Open handles in the share are closed by force, and its mount answers with errors. The share
+    /// can be restored through REST for seven days.
+    #[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
+    Delete {
+        /// Share name
+        name: String,
 
-/// Make a share
-///
-/// It is served through REST at once; mounts are made when a server starts.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs shares create docs --quota 10")]
-struct CreateShare {
-    /// Share name: 3 to 63 lower-case letters, digits and single hyphens
-    name: String,
+        /// Also delete its snapshots, even leased ones; otherwise a share with snapshots is refused
+        #[arg(long)]
+        snapshots: bool,
 
-    /// Its quota in GiB; shown, not enforced
-    #[arg(long, value_name = "GIB", env = "LATCHFS_QUOTA")]
-    quota: Option<u32>,
-
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
-}
-
-/// Delete a share
-///
-/// Open handles in the share are closed by force, and its mount answers with errors. The share can
-/// be restored through REST for seven days.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
-struct DeleteShare {
-    /// Share name
-    name: String,
-
-    /// Also delete its snapshots, even leased ones; otherwise a share with snapshots is refused
-    #[arg(long)]
-    snapshots: bool,
-
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+        #[command(flatten)]
+        common: AccountAndOutput,
+    },
 }
 
 impl Shares {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            SharesSubcommand::List(list) => list.run(),
-            SharesSubcommand::Create(create) => {
-                let (name, quota_gib) = (create.name.clone(), create.quota);
-                let made = create.server.ask(&api::CreateShare { name, quota_gib });
-                let name = format!("share {}", create.name);
-                answered(made, name, create.output, |_| String::new())
+            SharesSubcommand::List { deleted, common } => list(*deleted, common),
+            SharesSubcommand::Create { name, quota, common } => {
+                let wanted = api::CreateShare { name: name.clone(), quota_gib: *quota };
+                let made = common.server.ask(&wanted);
+                answered(made, format!("share {name}"), common.output, |_| String::new())
             }
-            SharesSubcommand::Delete(delete) => {
-                let (name, snapshots) = (delete.name.clone(), delete.snapshots);
-                let wanted = api::DeleteShare { name, snapshots };
-                let deleted = delete.server.for_deletion().ask(&wanted).map_err(with_hint);
-                let name = format!("share {}", delete.name);
-                answered(deleted, name, delete.output, |_| String::new())
+            SharesSubcommand::Delete { name, snapshots, common } => {
+                let wanted = api::DeleteShare { name: name.clone(), snapshots: *snapshots };
+                let deleted = common.server.for_deletion().ask(&wanted).map_err(with_hint);
+                answered(deleted, format!("share {name}"), common.output, |_| String::new())
             }
         }
     }
 }
 
-impl ListShares {
-    fn run(&self) -> Result<ExitCode> {
-        let ShareList { shares } = self.server.ask(&GetShares { deleted: self.deleted })?;
-        let headings = ["SHARE", "QUOTA GIB", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
-        if self.deleted {
-            let [name, quota, snapshots, lease, mounts] = headings;
-            let headings = [name, quota, snapshots, lease, mounts, "DELETED"];
-            self.output.show_rows(&shares, headings, row_with_version)?;
-        } else {
-            self.output.show_rows(&shares, headings, row)?;
-        }
-        Ok(ExitCode::SUCCESS)
+fn list(deleted: bool, common: &AccountAndOutput) -> Result<ExitCode> {
+    let ShareList { shares } = common.server.ask(&GetShares { deleted })?;
+    let headings = ["SHARE", "QUOTA GIB", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
+    if deleted {
+        let [name, quota, snapshots, lease, mounts] = headings;
+        let headings = [name, quota, snapshots, lease, mounts, "DELETED"];
+        common.output.show_rows(&shares, headings, row_with_version)?;
+    } else {
+        common.output.show_rows(&shares, headings, row)?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn row(share: &ShareEntry) -> [String; 5] {

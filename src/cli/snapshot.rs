@@ -26,9 +26,24 @@ pub struct Snapshot {
 
 #[derive(Debug, Subcommand)]
 enum SnapshotSubcommand {
-    Create(CreateSnapshot),
-    List(ListSnapshots),
-    Delete(DeleteSnapshot),
+    /// Take a snapshot
+    ///
+    /// Prints its timestamp, by which REST clients name it. Files share their space with the
+    /// snapshot where the file system can (Btrfs, XFS) and are copied where it cannot.
+    #[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
+    Create(ShareAndOutput),
+    /// List the snapshots of a share, oldest first
+    #[command(after_help = "Example:\n  latchfs snapshot list docs:/ --json")]
+    List(ShareAndOutput),
+    /// Delete a snapshot
+    #[command(after_help = "Example:\n  latchfs snapshot delete 2026-11-16T10:00:00.0000000Z")]
+    Delete {
+        /// Its timestamp, as `latchfs snapshot list` shows it
+        timestamp: String,
+
+        #[command(flatten)]
+        common: ShareAndOutput,
+    },
 }
 
 /// The share, how to answer, and how to find the server.
@@ -44,60 +59,35 @@ struct ShareAndOutput {
     server: Where,
 }
 
-/// Take a snapshot
-///
-/// Prints its timestamp, by which REST clients name it. Files share their space with the snapshot
-/// where the file system can (Btrfs, XFS) and are copied where it cannot.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
-struct CreateSnapshot {
-    #[command(flatten)]
-    common: ShareAndOutput,
-}
-
-/// List the snapshots of a share, oldest first
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot list docs:/ --json")]
-struct ListSnapshots {
-    #[command(flatten)]
-    common: ShareAndOutput,
-}
-
-/// Delete a snapshot
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot delete 2026-11-16T10:00:00.0000000Z")]
-struct DeleteSnapshot {
-    /// Its timestamp, as `latchfs snapshot list` shows it
-    timestamp: String,
-
-    #[command(flatten)]
-    common: ShareAndOutput,
-}
-
 impl Snapshot {
     pub fn run(&self) -> Result<ExitCode> {
+        let (SnapshotSubcommand::Create(common)
+        | SnapshotSubcommand::List(common)
+        | SnapshotSubcommand::Delete { common, .. }) = &self.command;
+        let target = common.server.target_or_share(common.path.as_deref())?;
+        let share = target.share_name.clone();
         match &self.command {
-            SnapshotSubcommand::Create(create) => create.run(),
-            SnapshotSubcommand::List(list) => list.run(),
-            SnapshotSubcommand::Delete(delete) => delete.run(),
+            SnapshotSubcommand::Create(_) => {
+                let moving = Moving::new("Taking a snapshot");
+                let taken = take(&target, &moving);
+                drop(moving);
+                let words = |taken: &SnapshotTaken| format!("{}\n", taken.snapshot);
+                answered(taken.map_err(Into::into), "snapshot", common.output, words)
+            }
+            SnapshotSubcommand::List(_) => {
+                let listed = match target.ask(&GetSnapshots { share }) {
+                    Ok(listed) => listed.snapshots,
+                    Err(error) => return refused("snapshots", error),
+                };
+                common.output.show_rows(&listed, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
+                Ok(ExitCode::SUCCESS)
+            }
+            SnapshotSubcommand::Delete { timestamp, .. } => {
+                let snapshot = timestamp.clone();
+                let deleted = target.ask(&api::DeleteSnapshot { snapshot, share });
+                answered(deleted, timestamp, common.output, |_| String::new())
+            }
         }
-    }
-}
-
-impl ShareAndOutput {
-    fn target(&self) -> Result<LocatedFile> {
-        self.server.target_or_share(self.path.as_deref())
-    }
-}
-
-impl CreateSnapshot {
-    fn run(&self) -> Result<ExitCode> {
-        let target = self.common.target()?;
-        let moving = Moving::new("Taking a snapshot");
-        let taken = take(&target, &moving);
-        drop(moving);
-        let taken = taken.map_err(Into::into);
-        answered(taken, "snapshot", self.common.output, |taken| format!("{}\n", taken.snapshot))
     }
 }
 
@@ -117,26 +107,5 @@ fn take(target: &LocatedFile, moving: &Moving) -> Result<SnapshotTaken, ClientEr
             Line::Progress(SnapshotProgress { files, bytes }) => moving.at(files, bytes),
             Line::Taken(taken) => return Ok(taken),
         }
-    }
-}
-
-impl ListSnapshots {
-    fn run(&self) -> Result<ExitCode> {
-        let target = self.common.target()?;
-        let listed = match target.ask(&GetSnapshots { share: target.share_name.clone() }) {
-            Ok(listed) => listed.snapshots,
-            Err(error) => return refused("snapshots", error),
-        };
-        self.common.output.show_rows(&listed, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-impl DeleteSnapshot {
-    fn run(&self) -> Result<ExitCode> {
-        let target = self.common.target()?;
-        let (snapshot, share) = (self.timestamp.clone(), target.share_name.clone());
-        let deleted = target.ask(&api::DeleteSnapshot { snapshot, share });
-        answered(deleted, &self.timestamp, self.common.output, |_| String::new())
     }
 }

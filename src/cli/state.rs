@@ -30,89 +30,70 @@ pub struct StateCommand {
 
 #[derive(Debug, Subcommand)]
 enum StateSubcommand {
-    Save(Save),
-    Restore(RestoreState),
-    List(ListStates),
-    Delete(DeleteState),
-    Reset(Reset),
-}
+    /// Save all data under a name
+    ///
+    /// A state of that name is replaced. It stays until it is deleted, also over a restart.
+    #[command(after_help = "Example:\n  latchfs state save seeded")]
+    Save {
+        /// Letters, digits, dots, hyphens and underscores
+        name: String,
 
-/// Save all data under a name
-///
-/// A state of that name is replaced. It stays until it is deleted, also over a restart.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs state save seeded")]
-struct Save {
-    /// Letters, digits, dots, hyphens and underscores
-    name: String,
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
+    /// Replace all data by a saved state
+    ///
+    /// Blobs, messages and entities come back equal, ETags included; files with their bytes,
+    /// metadata and leases, and new ETags. The clock goes as it did when the state was saved.
+    #[command(after_help = "Example:\n  latchfs state restore seeded")]
+    Restore {
+        /// The state
+        name: String,
 
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
+    /// List the saved states
+    ///
+    /// A table on a terminal, otherwise a line for each with a tab between: its name, and when it
+    /// was saved, or why it cannot be restored.
+    #[command(after_help = "Example:\n  latchfs state list --json")]
+    List(ServerAndOutput),
+    /// Delete a saved state
+    #[command(after_help = "Example:\n  latchfs state delete seeded")]
+    Delete {
+        /// The state
+        name: String,
 
-/// Replace all data by a saved state
-///
-/// Blobs, messages and entities come back equal, ETags included; files with their bytes, metadata
-/// and leases, and new ETags. The clock goes as it did when the state was saved.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs state restore seeded")]
-struct RestoreState {
-    /// The state
-    name: String,
-
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
-
-/// List the saved states
-///
-/// A table on a terminal, otherwise a line for each with a tab between: its name, and when it was
-/// saved, or why it cannot be restored.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs state list --json")]
-struct ListStates {
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
-
-/// Delete a saved state
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs state delete seeded")]
-struct DeleteState {
-    /// The state
-    name: String,
-
-    #[command(flatten)]
-    common: ServerAndOutput,
-}
-
-/// Remove everything: the server is as after a start with no data
-///
-/// Shares that were named at the start exist again, empty. Gates and faults are removed, and the
-/// clock shows the system's time.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs state reset")]
-struct Reset {
-    #[command(flatten)]
-    common: ServerAndOutput,
+        #[command(flatten)]
+        common: ServerAndOutput,
+    },
+    /// Remove everything: the server is as after a start with no data
+    ///
+    /// Shares that were named at the start exist again, empty. Gates and faults are removed, and
+    /// the clock shows the system's time.
+    #[command(after_help = "Example:\n  latchfs state reset")]
+    Reset(ServerAndOutput),
 }
 
 impl StateCommand {
     pub fn run(&self) -> Result<ExitCode> {
         let common = match &self.command {
-            StateSubcommand::Save(Save { common, .. })
-            | StateSubcommand::Restore(RestoreState { common, .. })
-            | StateSubcommand::List(ListStates { common })
-            | StateSubcommand::Delete(DeleteState { common, .. })
-            | StateSubcommand::Reset(Reset { common }) => common,
+            StateSubcommand::Save { common, .. }
+            | StateSubcommand::Restore { common, .. }
+            | StateSubcommand::List(common)
+            | StateSubcommand::Delete { common, .. }
+            | StateSubcommand::Reset(common) => common,
         };
         let server = match self.command {
-            StateSubcommand::Restore(_) | StateSubcommand::Reset(_) => common.server.for_deletion(),
+            StateSubcommand::Restore { .. } | StateSubcommand::Reset(_) => {
+                common.server.for_deletion()
+            }
             _ => common.server.clone(),
         };
         let control = server.find()?;
         let (value, words) = match &self.command {
-            StateSubcommand::Save(Save { name, .. }) => {
+            StateSubcommand::Save { name, .. } => {
                 let saved = ask(&control, &api::SaveState { name: name.clone() })?;
                 (json!(saved), format!("all data is saved as {}\n", saved.name))
             }
@@ -120,11 +101,11 @@ impl StateCommand {
                 let api::StateList { states } = ask(&control, &api::GetStates {})?;
                 (json!(states), lines(&states))
             }
-            StateSubcommand::Restore(RestoreState { name, .. }) => {
+            StateSubcommand::Restore { name, .. } => {
                 let done = ask(&control, &api::RestoreState { name: name.clone() })?;
                 (json!(done), format!("all data is that of state {name}\n"))
             }
-            StateSubcommand::Delete(DeleteState { name, .. }) => {
+            StateSubcommand::Delete { name, .. } => {
                 let done = ask(&control, &api::DeleteState { name: name.clone() })?;
                 (json!(done), format!("state {name} was deleted\n"))
             }

@@ -18,7 +18,7 @@ pub use processes::ExploreClient;
 use processes::{Running, check_not_stopped, run_alone};
 
 use super::EXIT_DIFFERENT;
-use super::connection::of_server;
+use super::client::of_server;
 use super::locate::ServerAndOutput;
 use super::out::{Paint, printable, usage};
 use super::progress::Moving;

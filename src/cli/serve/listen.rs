@@ -1,22 +1,25 @@
 //! The options of `serve` and `mount` for listeners and access.
 //!
-//! Listening itself is in `server/listeners`.
+//! Decides that a key is never shown: neither in help, which shows the values of variables, nor in
+//! the error about a wrong key, although errors repeat other values. Listening itself is in
+//! `server/listeners`, accounts are in `http::auth`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use clap::builder::BoolishValueParser;
-use clap::{Args, ValueEnum};
+use clap::builder::{BoolishValueParser, TypedValueParser};
+use clap::error::{Error, ErrorKind};
+use clap::{Arg, Args, Command};
 
 use super::azurite;
-use crate::cli::account::NameAndKey;
 use crate::cli::out::usage;
 use crate::file::rules::name::split_account;
-use crate::http::auth::{Credential, OauthMode};
+use crate::http::auth::{Credential, CredentialError, OauthMode};
 use crate::http::fetch::CopySources;
 use crate::http::frame::ErrorNames;
 use crate::rules::address::ObjectAddress;
@@ -115,19 +118,19 @@ pub struct Listen {
     pub tls: Option<Certificate>,
 
     /// Which bearer tokens are accepted
-    #[arg(long, value_enum, default_value_t = Oauth::Off, env = "LATCHFS_OAUTH")]
+    #[arg(long, value_enum, default_value_t = OauthMode::Off, env = "LATCHFS_OAUTH")]
     #[arg(hide_short_help = true)]
-    pub oauth: Oauth,
+    pub oauth: OauthMode,
 
     /// Where the sources of copies by URL may be
-    #[arg(long, value_enum, default_value_t = Sources::Local, env = "LATCHFS_COPY_SOURCES")]
+    #[arg(long, value_enum, default_value_t = CopySources::Local, env = "LATCHFS_COPY_SOURCES")]
     #[arg(hide_short_help = true)]
-    pub copy_sources: Sources,
+    pub copy_sources: CopySources,
 
     /// Error code of a delete-pending file
-    #[arg(long, value_enum, default_value_t = ErrorNameChoice::Article)]
+    #[arg(long, value_enum, default_value_t = ErrorNames::Article)]
     #[arg(env = "LATCHFS_ERROR_NAMES", hide_short_help = true)]
-    pub error_names: ErrorNameChoice,
+    pub error_names: ErrorNames,
 }
 
 /// The value of `--queue` and `--table`. No queue or table is called `off` or by a port here: such
@@ -159,42 +162,6 @@ fn address_in(values: &[NameOrAddress], option: &str) -> Result<Option<ListenAdd
         (_, Some(_)) => usage!("{option} has two addresses: a service listens on one"),
         (first, None) => Ok(first),
     }
-}
-
-/// Which names error codes have where sources differ.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum ErrorNameChoice {
-    /// `SMBDeletePending`
-    Article,
-    /// `DeletePending`, as in the SDKs
-    Service,
-}
-
-impl From<ErrorNameChoice> for ErrorNames {
-    fn from(names: ErrorNameChoice) -> Self {
-        match names {
-            ErrorNameChoice::Article => Self::Article,
-            ErrorNameChoice::Service => Self::Service,
-        }
-    }
-}
-
-/// Which bearer tokens are accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Oauth {
-    /// None
-    Off,
-    /// Tokens with the right issuer, audience and time; signatures are not checked
-    Basic,
-}
-
-/// Where sources of copies may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sources {
-    /// On this server
-    Local,
-    /// At any http or https URL
-    Any,
 }
 
 impl Listen {
@@ -243,22 +210,16 @@ impl Listen {
             addresses,
             credentials: self.credentials()?,
             no_auth: self.no_auth,
-            oauth: match self.oauth {
-                Oauth::Off => OauthMode::Off,
-                Oauth::Basic => OauthMode::Basic,
-            },
+            oauth: self.oauth,
             expose: self.expose,
             hosts: self.hosts.clone(),
             path_style: false,
             any_version: false,
             keep_alive: BTreeMap::new(),
             tls: self.tls.clone(),
-            copy_sources: match self.copy_sources {
-                Sources::Local => CopySources::Local,
-                Sources::Any => CopySources::Any,
-            },
+            copy_sources: self.copy_sources,
             copy_delay: Duration::ZERO,
-            error_names: self.error_names.into(),
+            error_names: self.error_names,
         })
     }
 
@@ -333,5 +294,27 @@ fn old_variable(name: &str) -> Result<Option<String>> {
         Ok(text) => Ok(Some(text)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(error) => Err(anyhow!("{name}: {error}")),
+    }
+}
+
+/// Reads `NAME:KEY`.
+#[derive(Debug, Clone, Copy)]
+pub struct NameAndKey;
+
+impl TypedValueParser for NameAndKey {
+    type Value = Credential;
+
+    fn parse_ref(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Credential, Error> {
+        let read = value.to_str().ok_or(CredentialError::NoKey).and_then(str::parse);
+        read.map_err(|why| {
+            let option = arg.map(ToString::to_string).unwrap_or_default();
+            let message = format!("invalid value for '{option}': {why}\n");
+            Error::raw(ErrorKind::ValueValidation, message).with_cmd(cmd)
+        })
     }
 }

@@ -8,18 +8,15 @@
 //!   screen       what the user sees when the server is ready; ready: what scripts read
 //!   registry     the running servers of this user
 //!   daemon       returning to the shell once the server is ready
-//!   notify       telling systemd
 //! ```
 //!
 //! The server itself is in `server/`.
 
 mod azurite;
 mod behaviour;
-mod blobs;
 mod daemon;
 mod data;
 mod listen;
-mod notify;
 mod observe;
 mod ready;
 mod registry;
@@ -51,8 +48,7 @@ use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop}
 use azurite::Azurite;
 #[cfg(test)]
 pub use azurite::HEADING;
-use behaviour::Behaviour;
-use blobs::Blobs;
+use behaviour::{Behaviour, Blobs};
 use data::DataArgs;
 use listen::Listen;
 use observe::{Admin, EventArgs, Recording, Which};
@@ -256,7 +252,7 @@ impl ServiceArgs {
         let notes = azurite.map(|azurite| azurite.notes(&options.data)).unwrap_or_default();
         self.announce(&server, notes, azurite.and_then(|azurite| azurite.lines(&server)))?;
         let ended = wait(&stopped, &server, until_unmounted || !server.listens());
-        notify::tell("STOPPING=1");
+        ready::tell("STOPPING=1");
         if let Some(file) = &self.process.ready_file {
             ready::remove(file);
         }
@@ -314,7 +310,7 @@ impl ServiceArgs {
         if let Some(file) = &self.process.ready_file {
             ready::write(file, &content).with_context(|| format!("writing {}", file.display()))?;
         }
-        notify::tell("READY=1");
+        ready::tell("READY=1");
         if child { daemon::ready(&text, &server.log_file()) } else { Ok(()) }
     }
 }

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::list::{content_of, is_directory, names_in};
 use super::{
-    AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
+    AccountAndOutput, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
 };
 use crate::api::ObjectAddress;
-use crate::cli::out::{Output, usage};
+use crate::cli::out::usage;
 use crate::rules::service::ServiceKind;
 
 /// Make a container, queue, table, share or directory
@@ -24,10 +24,7 @@ pub struct Mk {
     object: PathBuf,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 /// The status of an answer that says nothing, as that of a queue which was there before.
@@ -60,15 +57,12 @@ pub struct Rm {
     demands: ConditionArgs,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 impl Mk {
     pub fn run(&self) -> Result<ExitCode> {
-        on_object(&self.object, &self.server, |session, object| self.make(session, object))
+        on_object(&self.object, &self.common.server, |session, object| self.make(session, object))
     }
 
     fn make(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
@@ -93,14 +87,18 @@ impl Mk {
         if got.status() == NO_CONTENT && matches!(object, ObjectAddress::Queue(_)) {
             bail!("{object}: the queue exists already");
         }
-        self.output.show(&json!({ "created": object.to_string() }), String::new)?;
+        self.common.output.show(&json!({ "created": object.to_string() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Rm {
     pub fn run(&self) -> Result<ExitCode> {
-        let server = if self.recursive { self.server.for_deletion() } else { self.server.clone() };
+        let server = if self.recursive {
+            self.common.server.for_deletion()
+        } else {
+            self.common.server.clone()
+        };
         on_object(&self.object, &server, |session, object| self.remove(session, object))
     }
 
@@ -158,7 +156,7 @@ impl Rm {
             }
             error
         })?;
-        self.output.show(&json!({ "deleted": object.to_string() }), String::new)?;
+        self.common.output.show(&json!({ "deleted": object.to_string() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -10,9 +10,10 @@ use clap::builder::BoolishValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{AccountOf, ServiceRefusal, Session, StorageRequest, ended, locate, path_of, quoted};
+use super::{
+    AccountAndOutput, ServiceRefusal, Session, StorageRequest, ended, locate, path_of, quoted,
+};
 use crate::api::ObjectAddress;
-use crate::cli::out::Output;
 use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;
 use crate::rules::time::{iso_seconds, parse_iso, parse_rfc1123};
@@ -44,10 +45,7 @@ pub struct Ls {
     recursive: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 /// A row of a listing.
@@ -87,14 +85,14 @@ impl ListingRow {
 impl Ls {
     pub fn run(&self) -> Result<ExitCode> {
         let Some(object) = &self.object else {
-            let session = Session::open(&self.server)?;
+            let session = Session::open(&self.common.server)?;
             let mut rows = Vec::new();
             for service in session.services() {
                 rows.extend(self.rows(&session, &ObjectAddress::Service(service))?);
             }
             return self.show(&rows);
         };
-        let (object, server) = locate(object, &self.server)?;
+        let (object, server) = locate(object, &self.common.server)?;
         let session = Session::open(&server)?;
         let listed = self.rows(&session, &object).and_then(|rows| self.show(&rows));
         ended(&object, listed)
@@ -103,7 +101,7 @@ impl Ls {
     fn show(&self, rows: &[ListingRow]) -> Result<ExitCode> {
         let headings = ["OBJECT", "KIND", "LENGTH", "MODIFIED", "ETAG"];
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        self.output.show_rows(rows, headings, |row| {
+        self.common.output.show_rows(rows, headings, |row| {
             let length = row.length.map(|length| length.to_string()).unwrap_or_default();
             let ListingRow { object, kind, modified, etag, .. } = row;
             [object.clone(), (*kind).to_owned(), length, text(modified), text(etag)]

@@ -22,8 +22,8 @@ use clap::Args;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::connection::of_server;
-use super::locate::{AccountOf, LocatedFile, Socket, Where};
+use super::client::of_server;
+use super::locate::{AccountAndOutput, AccountOf, LocatedFile, Socket, Where};
 use super::out::usage;
 use super::{AGENT, EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::api::{ConnectionInfo, ObjectAddress};

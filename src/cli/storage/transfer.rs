@@ -16,10 +16,12 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::list::is_directory;
-use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of};
+use super::{
+    AccountAndOutput, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of,
+};
 use crate::api::ObjectAddress;
 use crate::cli::EXIT_DIFFERENT;
-use crate::cli::out::{self, Output, usage};
+use crate::cli::out::{self, usage};
 use crate::http::client::Got;
 use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;
@@ -55,10 +57,7 @@ pub struct Put {
     demands: ConditionArgs,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 /// Download a blob or file, take a message, or read an entity
@@ -79,15 +78,12 @@ pub struct Get {
     hide: u32,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: AccountOf,
+    common: AccountAndOutput,
 }
 
 impl Put {
     pub fn run(&self) -> Result<ExitCode> {
-        on_object(&self.object, &self.server, |session, object| self.send(session, object))
+        on_object(&self.object, &self.common.server, |session, object| self.send(session, object))
     }
 
     fn send(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
@@ -119,7 +115,7 @@ impl Put {
             }
             other => usage!("{other} cannot be written: expected {OBJECT_FORM}"),
         }
-        self.output.show(&answer, String::new)?;
+        self.common.output.show(&answer, String::new)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -208,7 +204,7 @@ impl Put {
 
 impl Get {
     pub fn run(&self) -> Result<ExitCode> {
-        on_object(&self.object, &self.server, |session, object| self.fetch(session, object))
+        on_object(&self.object, &self.common.server, |session, object| self.fetch(session, object))
     }
 
     fn fetch(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
@@ -240,7 +236,7 @@ impl Get {
         let answer = json!({
             "object": object.to_string(), "length": length, "etag": etag(&got),
         });
-        self.output.show(&answer, String::new)?;
+        self.common.output.show(&answer, String::new)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -264,10 +260,10 @@ impl Get {
             let mut text = text.as_bytes();
             save(|out| Ok(io::copy(&mut text, out)?), file)
                 .with_context(|| file.display().to_string())?;
-            self.output.show(&message, String::new)?;
+            self.common.output.show(&message, String::new)?;
             return Ok(ExitCode::SUCCESS);
         }
-        self.output.show(&message, || with_line_end(text))?;
+        self.common.output.show(&message, || with_line_end(text))?;
         Ok(ExitCode::SUCCESS)
     }
 
