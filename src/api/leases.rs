@@ -14,9 +14,11 @@ use crate::blob::service::{BlobAt, BlobError, LeaseAction};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::{LeaseView, ListOptions, ShareRef};
 use crate::file::service::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
+use crate::rules::Writer;
 use crate::rules::conditions::Conditions;
-use crate::rules::lease::{FileLease, LeaseDenial, LeaseKind, LeaseState, LeaseStatus, TimedLease};
-use crate::rules::{Timestamp, Writer};
+use crate::rules::lease::{
+    FileLease, LeaseDenial, LeaseDuration, LeaseId, LeaseKind, LeaseState, LeaseStatus, TimedLease,
+};
 
 /// The state of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,35 +34,25 @@ pub struct LeaseFields {
 }
 
 impl LeaseFields {
-    fn of_share(lease: &LeaseView) -> Self {
+    fn new(state: LeaseState, duration: Option<LeaseDuration>, id: Option<LeaseId>) -> Self {
         Self {
-            state: lease.state.to_string(),
-            status: lease.status.to_string(),
-            duration: lease.duration.map(|duration| duration.to_string()),
-            id: None,
+            state: state.to_string(),
+            status: state.status().to_string(),
+            duration: duration.map(|duration| duration.to_string()),
+            id: id.map(|id| id.to_string()),
         }
+    }
+
+    fn of_share(lease: &LeaseView) -> Self {
+        Self::new(lease.state, lease.duration, None)
     }
 
     fn of_file(lease: FileLease) -> Self {
         let id = match lease {
             FileLease::Available => None,
-            FileLease::Leased(id) | FileLease::Broken(id) => Some(id.to_string()),
+            FileLease::Leased(id) | FileLease::Broken(id) => Some(id),
         };
-        Self {
-            state: lease.state().to_string(),
-            status: lease.status().to_string(),
-            duration: lease.duration().map(|duration| duration.to_string()),
-            id,
-        }
-    }
-
-    fn of_object<K: LeaseKind>(lease: &TimedLease<K>, now: Timestamp) -> Self {
-        Self {
-            state: lease.state(now).to_string(),
-            status: lease.status(now).to_string(),
-            duration: lease.duration(now).map(|duration| duration.to_string()),
-            id: lease.id().map(|id| id.to_string()),
-        }
+        Self::new(lease.state(), lease.duration(), id)
     }
 }
 
@@ -241,7 +233,7 @@ impl Session {
         ObjectLease {
             account: self.account.name().to_string(),
             object: address.to_string(),
-            lease: LeaseFields::of_object(lease, now),
+            lease: LeaseFields::new(lease.state(now), lease.duration(now), lease.id()),
             seconds_left: lease.seconds_left(now),
         }
     }

@@ -21,6 +21,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::file::service::{FileService, Tally};
+use crate::http::observer::Observer;
 use crate::rules::Rule;
 use crate::rules::conflict::Conflict;
 use crate::rules::service::ServiceKind;
@@ -96,16 +97,18 @@ impl Metrics {
         let _ = self.smb.0.set(Box::new(counts));
     }
 
-    pub fn answered(&self, operation: &'static str, status: u16, took: Duration) {
-        self.requests.get_or_create(&AnswerLabels { operation, status }).inc();
-        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
-    }
-
     /// All of it, in the text format of `OpenMetrics`, which Prometheus reads.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+impl Observer for Metrics {
+    fn answered(&self, operation: &'static str, status: u16, took: Duration) {
+        self.requests.get_or_create(&AnswerLabels { operation, status }).inc();
+        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
     }
 }
 

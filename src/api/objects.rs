@@ -77,6 +77,18 @@ pub struct ObjectState {
     pub changes: Vec<ChangeRow>,
 }
 
+impl ObjectState {
+    /// The state of an object that is named later.
+    fn new(
+        in_the_way: impl IntoIterator<Item = ObstacleRow>,
+        facts: Map<String, Value>,
+        changes: Vec<ChangeRow>,
+    ) -> Self {
+        let in_the_way = in_the_way.into_iter().collect();
+        Self { in_the_way, facts, changes, ..Self::default() }
+    }
+}
+
 /// Asks for the latest changes.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GetHistory {
@@ -158,12 +170,7 @@ impl Session {
         ]);
         lease_facts(&mut facts, &state.lease, now);
         let in_the_way = blob_obstacles(&state, now);
-        Ok(ObjectState {
-            in_the_way,
-            facts,
-            changes: self.with_last(changes, last),
-            ..ObjectState::default()
-        })
+        Ok(ObjectState::new(in_the_way, facts, self.with_last(changes, last)))
     }
 
     fn why_container(&self, name: &str) -> Result<ObjectState, ApiFailure> {
@@ -181,13 +188,7 @@ impl Session {
         lease_facts(&mut facts, &state.lease, now);
         let by = state.leaser.as_ref();
         let in_the_way = leased(&state.lease, by, now, "deleting it needs the lease ID");
-        let in_the_way = in_the_way.into_iter().collect();
-        Ok(ObjectState {
-            in_the_way,
-            facts,
-            changes: self.with_last(changes, last),
-            ..ObjectState::default()
-        })
+        Ok(ObjectState::new(in_the_way, facts, self.with_last(changes, last)))
     }
 
     fn why_queue(&self, name: &str) -> Result<ObjectState, ApiFailure> {
@@ -220,12 +221,7 @@ impl Session {
         });
         let facts =
             facts([("messages", json!(standing.messages)), ("hidden", json!(standing.hidden))]);
-        Ok(ObjectState {
-            in_the_way: hidden.into_iter().collect(),
-            facts,
-            changes,
-            ..ObjectState::default()
-        })
+        Ok(ObjectState::new(hidden, facts, changes))
     }
 
     fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, ApiFailure> {
@@ -254,12 +250,7 @@ impl Session {
             facts.insert("expires".into(), json!(iso(expires.timestamp())));
         }
         let last = (&address, message.holder.as_ref(), None);
-        Ok(ObjectState {
-            in_the_way,
-            facts,
-            changes: self.with_last(changes, last),
-            ..ObjectState::default()
-        })
+        Ok(ObjectState::new(in_the_way, facts, self.with_last(changes, last)))
     }
 
     /// A table, or the entities of one partition. No rule holds either: their changes are told.
@@ -269,7 +260,7 @@ impl Session {
         let changes = self.change_rows(found.iter().rev());
         let name = TableName::parse(name).map_err(TableError::from)?;
         match service.table(&name) {
-            Ok(_) => Ok(ObjectState { changes, ..ObjectState::default() }),
+            Ok(_) => Ok(ObjectState::new([], Map::new(), changes)),
             Err(TableError::Denied(denial)) => Err(absent(&denial, &changes)),
             Err(error) => Err(error.into()),
         }
@@ -293,7 +284,7 @@ impl Session {
         let last = (&address, standing.last_writer.as_ref(), Some(etag(ticks)));
         let facts =
             facts([("etag", json!(etag(ticks))), ("properties", json!(standing.properties))]);
-        Ok(ObjectState { facts, changes: self.with_last(changes, last), ..ObjectState::default() })
+        Ok(ObjectState::new([], facts, self.with_last(changes, last)))
     }
 
     fn change_rows<'a>(&self, of: impl IntoIterator<Item = &'a Change>) -> Vec<ChangeRow> {

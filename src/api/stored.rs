@@ -12,7 +12,7 @@ use super::address::ObjectAddress;
 use super::failure::ApiFailure;
 use super::objects::{OBJECT_FORM, address};
 use super::session::Session;
-use crate::blob::service::{BlobListItem, ListQuery};
+use crate::blob::service::{BlobListItem, ListBlobs};
 use crate::file::rules::SharePath;
 use crate::file::service::{FileKind, PageOptions, Share};
 use crate::queue::service::QueueList;
@@ -118,9 +118,9 @@ impl Session {
     fn blobs(&self, container: &str, prefix: &str) -> Result<ObjectList, ApiFailure> {
         let mut list = ObjectList::default();
         let (prefix, delimiter) = (prefix.to_owned(), Some("/".to_owned()));
-        let asked = ListQuery { prefix, delimiter, max: LEVEL_MAX, ..ListQuery::default() };
+        let asked = ListBlobs { prefix, delimiter, limit: LEVEL_MAX, ..ListBlobs::default() };
         let Some(service) = self.account.used_blob()? else { return Ok(list) };
-        let page = service.list_blobs(&self.context("ls"), container, asked)?;
+        let page = service.list_blobs(&self.context("ls"), container, &asked)?;
         list.more = page.next.is_some();
         for item in page.items {
             let (kind, name, length) = match item {

@@ -55,10 +55,12 @@ impl Stretch {
 
 /// Which sources a copy may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum CopySources {
-    /// Files and blobs of this server.
+    /// On this server
     #[default]
     Local,
+    /// At any http or https URL
     Any,
 }
 

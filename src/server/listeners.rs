@@ -2,6 +2,10 @@
 //!
 //! Decides which services listen where, which addresses are too exposed for the keys in use, and
 //! which URLs clients are given. Answers are decided by the services.
+//!
+//! To add a service: a line in [`SERVICES`] here, and its option with a line in
+//! `Listen::addresses` of `src/cli/serve/listen.rs`. Listeners, endpoints, connection strings,
+//! certificates, the ready file and the start screen follow this list.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,16 +15,19 @@ use std::time::Duration;
 
 use super::address::{ListenAddress, OptionalAddress, ServiceAddresses, address_of};
 use super::error::StartError;
-use super::services::SERVICES;
 use super::smb::Smb;
 use super::tls::{Certificate, Secured};
+use crate::blob::rest::operations::SERVICE_TABLE as BLOB;
+use crate::file::rest::operations::SERVICE_TABLE as FILE;
 use crate::http::auth::{Admission, Authorizer, Credential, Credentials, OauthMode};
 use crate::http::fetch::CopySources;
-use crate::http::frame::ErrorNames;
+use crate::http::frame::{ErrorNames, Service};
 use crate::http::observer::Observer;
 use crate::http::server::{RestOptions, RestServer};
+use crate::queue::rest::operations::SERVICE_TABLE as QUEUE;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
+use crate::table::rest::operations::SERVICE_TABLE as TABLE;
 
 /// How long an SMB client that vanished keeps its opens, unless said otherwise.
 pub const SMB_KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -122,14 +129,14 @@ impl Drop for Listeners {
 impl ListenOptions {
     /// Offers no service but File unless it was named: one directory has no place for the others.
     pub fn files_alone(&mut self) {
-        for kind in super::services::kinds().filter(|kind| *kind != ServiceKind::File) {
+        for kind in kinds().filter(|kind| *kind != ServiceKind::File) {
             self.addresses.entry(kind).or_insert(ListenAddress::Off);
         }
     }
 
     /// The services that are offered, and where.
     pub fn addresses(&self) -> Vec<(ServiceKind, SocketAddr)> {
-        let kinds = super::services::kinds();
+        let kinds = kinds();
         kinds.filter_map(|kind| Some((kind, address_of(&self.addresses, kind)?))).collect()
     }
 
@@ -302,6 +309,14 @@ impl Listeners {
     pub fn connection_string(&self, account: &Credential) -> String {
         account.connection_string(&self.endpoints(account))
     }
+}
+
+/// Every service that exists.
+pub static SERVICES: &[&Service] = &[&FILE, &BLOB, &QUEUE, &TABLE];
+
+/// The kinds of [`SERVICES`].
+pub fn kinds() -> impl Iterator<Item = ServiceKind> {
+    SERVICES.iter().map(|service| service.kind)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //!   memory          data in memory
 //!   container_seed  fills a container with the files of a directory
 //!   load            load files: what Blob, Queue and Table hold at first
-//!   services        the services that exist
 //!   address         the address of a service, as a user writes it
 //!   listeners       one listener for each service
 //!   tls             the certificate of the listeners
@@ -47,7 +46,6 @@ mod mounts;
 mod options;
 mod running;
 pub(crate) mod service_properties;
-mod services;
 mod smb;
 mod states;
 mod tls;
@@ -56,11 +54,10 @@ pub use crate::api::{Hold, HoldError, HoldOptions};
 pub use account::{Account, AccountOptions, Accounts};
 pub use address::{ADMIN_PORT, ListenAddress, OptionalAddress, ServiceAddresses, address_of};
 pub use error::StartError;
-pub use listeners::{ListenOptions, Listeners};
+pub use listeners::{ListenOptions, Listeners, SERVICES, kinds};
 pub use load::schema as load_schema;
 pub use mount_points::{MountPoint, real_path};
 pub use options::{Builder, Data, EventOptions, FillProgress, Seed, SeedInto, ServerOptions};
 pub use running::{Server, Stop};
 pub use service_properties::{PropertyParts, ServiceProperties};
-pub use services::{SERVICES, kinds};
 pub use tls::Certificate;

@@ -153,7 +153,7 @@ impl Default for Builder {
     fn default() -> Self {
         let mut options = ServerOptions::default();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        for kind in super::services::kinds() {
+        for kind in super::kinds() {
             options.listen.addresses.insert(kind, ListenAddress::At(any));
         }
         Self { options, accounts: Vec::new() }

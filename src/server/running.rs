@@ -9,10 +9,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::admin::AdminStart;
+use super::admin as admin_address;
 use super::data::{self, OpenedData};
 use super::error::StartError;
 use super::event_file::{self, EventFile, OpenedEventFile};
+use super::health::ailments;
 use super::host::{Host, reached};
 use super::listeners::Listeners;
 use super::memory::Memory;
@@ -20,14 +21,15 @@ use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::api::{
-    About, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, Identity, MountRow, Serving,
-    Session,
+    About, AdminOptions, ApiFailure, ApiServer, Hold, HoldError, HoldOptions, Identity, MountRow,
+    Serving, Session,
 };
 use crate::bench::report::Follower;
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;
 use crate::http::auth::{Credential, OauthMode};
+use crate::http::observer::Observer;
 use crate::net::descriptors;
 use crate::rules::service::ServiceKind;
 use crate::rules::{Client, Owner};
@@ -99,11 +101,12 @@ impl Server {
         let event_file = options.events.file.as_deref();
         let event_file =
             event_file.map(|path| event_file::open(path, accounts.journal())).transpose()?;
-        let admin = AdminStart::bind(options.admin, &accounts, &options.listen)?;
-        let observer = admin.as_ref().map(AdminStart::observer);
+        let mut admin = admin_address::bind(options.admin, &accounts, &options.listen)?;
+        let metrics = admin.as_ref().map(|admin| Arc::clone(&admin.metrics));
+        let observer = metrics.as_ref().map(|metrics| Arc::clone(metrics) as Arc<dyn Observer>);
         let listeners = options.listen.start(&accounts, &folder, observer.as_ref())?;
-        if let Some(admin) = &admin {
-            listeners.smb().watch(admin.metrics());
+        if let Some(metrics) = &metrics {
+            listeners.smb().watch(metrics);
         }
         let mut places = places(options, &names, &mut notes)?;
         places.required |= listeners.is_empty();
@@ -127,8 +130,10 @@ impl Server {
         let event_file = event_file.map(OpenedEventFile::start).transpose()?;
         let report = Arc::clone(&host.accounts.controls().report);
         let report = Follower::start(report).map_err(StartError::system("starting the report"))?;
-        let services = listeners.addresses();
-        let admin = admin.map(|admin| admin.options(&host, services));
+        if let Some(admin) = &mut admin {
+            let (host, services) = (Arc::clone(&host), listeners.addresses());
+            admin.ailments = Box::new(move || ailments(&host, &services));
+        }
         let api = ApiServer::start(&host.control(), &serving, admin)?;
         Ok(Self {
             listeners: Some(listeners),
@@ -312,14 +317,15 @@ impl Drop for Server {
 /// The server as a whole.
 fn about(
     data: String,
-    admin: Option<&AdminStart>,
+    admin: Option<&AdminOptions>,
     options: &ServerOptions,
     notes: Vec<String>,
 ) -> Result<About, StartError> {
-    let url = admin.map(|admin| admin.url(&options.listen)).transpose();
+    let url = admin.map(|admin| admin_address::url(admin, &options.listen)).transpose();
     let url = url.map_err(StartError::system("--admin"))?;
-    let token = admin.and_then(AdminStart::token).map(|token| token.text().to_owned());
-    let identity = admin.zip(url.as_deref()).and_then(|(admin, url)| admin.identity(url));
+    let token = admin.and_then(|admin| admin.token.as_ref()).map(|token| token.text().to_owned());
+    let identity = admin.zip(url.as_deref());
+    let identity = identity.and_then(|(admin, url)| admin_address::identity(admin, url));
     let takes_tokens = options.listen.oauth == OauthMode::Basic;
     let started = Instant::now();
     Ok(About { data, started, admin: url, admin_token: token, takes_tokens, identity, notes })

@@ -10,7 +10,7 @@ use super::BlobCall;
 use super::headers::md5_text;
 use super::read::write_tags;
 use crate::blob::rules::BlobType;
-use crate::blob::service::{BlobListItem, ListPosition, ListQuery, ListedState, StateKey};
+use crate::blob::service::{BlobListItem, ListBlobs, ListPosition, ListedState, StateKey};
 use crate::http::auth::Permission;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -69,19 +69,19 @@ impl BlobCall<'_> {
             (None, Some(name)) => Some(ListPosition { name: name.to_owned(), key: None }),
             (None, None) => None,
         };
-        let query = ListQuery {
+        let query = ListBlobs {
             prefix: self.query.get("prefix").unwrap_or_default().to_owned(),
             delimiter,
             from,
             before: self.query.get("endbefore").map(str::to_owned),
-            max,
+            limit: max,
             snapshots: has("snapshots"),
             versions: has("versions"),
             uncommitted: has("uncommittedblobs"),
             deleted: has("deleted"),
             deleted_with_versions: has("deletedwithversions"),
         };
-        let page = self.told(self.engine()?.list_blobs(self.cx(), name, query))?;
+        let page = self.told(self.engine()?.list_blobs(self.cx(), name, &query))?;
         let parts = ["marker", "startfrom", "endbefore", "delimiter"];
         let is_part = page.next.is_some() || parts.iter().any(|it| self.query.get(it).is_some());
         self.cx().note(|given| {

@@ -1,4 +1,4 @@
-//! Lease actions on blobs and containers.
+//! Lease actions on blobs and containers, and the list of those that are leased now.
 //!
 //! What an action does in which state is decided in [`crate::rules::lease`]. A lease is committed
 //! before it is answered, so it outlives a restart.
@@ -6,11 +6,13 @@
 use super::access::{AccessConditions, BlobAt};
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::tags::query::TagQuery;
-use crate::blob::rules::{BlobDenial, BlobOperation};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, ContainerState};
 use crate::blob::store::StateKey;
 use crate::db::DbService as _;
 use crate::rules::conditions::Conditions;
-use crate::rules::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
+use crate::rules::lease::{
+    BlobLease, ContainerLease, LeaseDenial, LeaseId, LeaseKind, LeaseStatus, TimedLease,
+};
 use crate::rules::{Context, Etag, Timestamp, Writer};
 
 /// The action of a lease request. Durations and periods are as in the request.
@@ -134,5 +136,37 @@ impl BlobService {
             Ok(LeaseAnswer { id, seconds, version })
         })
         .await
+    }
+}
+
+/// The leases in force.
+#[derive(Debug, Default)]
+pub struct Leases {
+    pub containers: Vec<(String, ContainerLease, Option<Writer>)>,
+    /// Blobs, by container and name.
+    pub blobs: Vec<((String, String), BlobLease, Option<Writer>)>,
+    /// How many blobs were not looked at.
+    pub unsearched: u64,
+}
+
+impl BlobService {
+    /// The leases in force, with the request that acquired, renewed, changed or broke each last.
+    /// May wait.
+    pub fn leases(&self, now: Timestamp) -> BlobResult<Leases> {
+        let (containers, blobs) = self.store.read::<_, BlobError>(|tx| {
+            Ok((tx.leased_containers::<ContainerState>()?, tx.leased_blobs::<BlobState>()?))
+        })?;
+        let containers = containers
+            .into_iter()
+            .filter(|row| row.record.lease.status(now) == LeaseStatus::Locked)
+            .map(|row| (row.name, row.record.lease, row.record.leaser))
+            .collect();
+        let found = blobs
+            .blobs
+            .into_iter()
+            .filter(|(_, row)| row.record.lease.status(now) == LeaseStatus::Locked)
+            .map(|(container, row)| ((container, row.name), row.record.lease, row.record.leaser))
+            .collect();
+        Ok(Leases { containers, blobs: found, unsearched: blobs.unsearched })
     }
 }

@@ -11,36 +11,10 @@ use super::{BlobResult, BlobService};
 use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tags::query::{ComparisonKey, TagComparison, TagQuery};
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
-pub use crate::blob::store::ListPosition;
-use crate::blob::store::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
+use crate::blob::store::{ContainerId, ListedBlob, Retained, StateKey, TagSearch};
+pub use crate::blob::store::{ListBlobs, ListPosition};
 use crate::rules::comparison::ComparisonOperator;
 use crate::rules::{Context, Timestamp};
-
-/// The arguments of a listing.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a word of the query")]
-pub struct ListQuery {
-    /// The beginning of the names.
-    pub prefix: String,
-    /// Names are cut after it and shown once.
-    pub delimiter: Option<String>,
-    /// Where the page begins, inclusive: the `next` of the page before, or a name.
-    pub from: Option<ListPosition>,
-    /// Names from this one on are left out.
-    pub before: Option<String>,
-    /// Most entries of the page.
-    pub max: usize,
-    /// Whether snapshots are listed.
-    pub snapshots: bool,
-    /// Whether older versions are listed.
-    pub versions: bool,
-    /// Whether uncommitted blobs are listed.
-    pub uncommitted: bool,
-    /// Whether deleted states that are kept are listed.
-    pub deleted: bool,
-    /// Whether blobs that are deleted and have versions are listed, by their newest version.
-    pub deleted_with_versions: bool,
-}
 
 /// A page of blobs.
 #[derive(Debug, Default)]
@@ -96,7 +70,7 @@ impl BlobService {
         &self,
         cx: &Context,
         container: &str,
-        query: ListQuery,
+        query: &ListBlobs,
     ) -> BlobResult<ListPage> {
         self.look(cx, |look| {
             let id = look.container(container)?.id;
@@ -131,20 +105,8 @@ impl BlobService {
     }
 }
 
-fn list(look: &BlobView<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
-    let ask = ListBlobs {
-        prefix: query.prefix,
-        delimiter: query.delimiter,
-        from: query.from,
-        before: query.before,
-        limit: query.max,
-        snapshots: query.snapshots,
-        versions: query.versions,
-        deleted: query.deleted,
-        uncommitted: query.uncommitted,
-        deleted_with_versions: query.deleted_with_versions,
-    };
-    let listing = look.tx.list_blobs::<BlobState>(container, &ask)?;
+fn list(look: &BlobView<'_>, container: ContainerId, query: &ListBlobs) -> BlobResult<ListPage> {
+    let listing = look.tx.list_blobs::<BlobState>(container, query)?;
     let kept = |row: &BlobRow| row.retained.is_none_or(|kept| kept.until > look.now);
     let items = listing.items.into_iter().filter_map(|item| match item {
         ListedBlob::Prefix(prefix) => Some(BlobListItem::Prefix(prefix)),

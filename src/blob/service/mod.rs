@@ -12,10 +12,8 @@
 //!   settings     properties, metadata, tags, tier, immutability, lease of a blob
 //!   states       snapshots, versions, deletion and its undoing
 //!   copy         copies within the account, held back or not; fetching: from another server
-//!   leased       which blobs and containers are leased
 //!   list         blobs by name and by tags
 //!   retention    the retention of deleted blobs
-//!   history      recent changes, and what is known of one blob
 //!   sweeper      removes what is kept no longer; filling: new containers at the start
 //!   replace      all blobs at once: saved, or replaced by a reset or a restore
 //! ```
@@ -30,9 +28,7 @@ mod copy;
 mod error;
 mod fetching;
 mod filling;
-mod history;
 mod lease;
-mod leased;
 mod list;
 mod pages;
 mod put;
@@ -55,15 +51,13 @@ pub use blocks::BlockLists;
 pub use containers::{Container, ContainerPage, NewContainer};
 pub use copy::{CopiedBlob, CopyFrom, CopyRequest, SourceAsked};
 pub use error::{BlobError, BlobResult};
-pub use history::BlobExplanation;
-pub use lease::{LeaseAction, LeaseAnswer};
-pub use leased::Leases;
+pub use lease::{LeaseAction, LeaseAnswer, Leases};
 pub use list::{
-    BlobListItem, FoundBlob, FoundPage, ListPage, ListPosition, ListQuery, ListedState,
+    BlobListItem, FoundBlob, FoundPage, ListBlobs, ListPage, ListPosition, ListedState,
 };
 pub use pages::{PageChange, PageQuery, Paged, PutPages};
 pub use put::{NewBlob, WrittenBlob};
-pub use read::{Blob, BlobContent, OpenedBlob};
+pub use read::{Blob, BlobContent, BlobExplanation, OpenedBlob};
 pub(crate) use replace::BlobsPart;
 pub use retention::Retention;
 pub use states::{DeleteBlob, DeletedBlob};

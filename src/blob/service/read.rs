@@ -1,4 +1,4 @@
-//! Get Blob, Get Blob Properties, Get Blob Metadata.
+//! Get Blob, Get Blob Properties, Get Blob Metadata; recent changes, and what is known of one blob.
 //!
 //! Decides that record and content come from one transaction: the bytes of a download belong to the
 //! `ETag` that is sent with them, whatever is written or deleted meanwhile (S3). Where nothing was
@@ -10,12 +10,13 @@ use std::sync::Arc;
 use super::access::{AccessConditions, BlobAt};
 use super::cache::CachedBlob;
 use super::change::{BlobRow, BlobView};
-use super::error::BlobError;
-use super::{BlobResult, BlobService, ContentReader, DbError};
+use super::{BlobError, BlobResult, BlobService, ContentReader, DbError};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
 use crate::blob::store::{BlobTx, StateId, StateKey};
-use crate::rules::Context;
+use crate::journal::Change;
+use crate::rules::address::ObjectAddress;
 use crate::rules::copy_status::CopyStatus;
+use crate::rules::{Context, Timestamp};
 
 /// A blob, a snapshot or a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -153,4 +154,38 @@ fn clipped(range: Option<Range<u64>>, length: u64) -> BlobResult<Range<u64>> {
 fn is_unwritten(state: &BlobState) -> bool {
     let pending = |copy: &crate::blob::rules::copy::CopyRecord| copy.status == CopyStatus::Pending;
     state.kind == BlobType::Page && state.copy.as_ref().is_some_and(pending)
+}
+
+/// The state of a blob and its latest changes, for `latchfs why`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlobExplanation {
+    /// Its record; `None` if there is no such blob.
+    pub state: Option<BlobState>,
+    /// How many snapshots and older versions it has.
+    pub older: usize,
+    /// Remembered changes, the latest first.
+    pub changes: Vec<Change>,
+}
+
+impl BlobService {
+    /// Reports the state of a blob and its latest changes. May wait; not for an event loop.
+    pub fn why(&self, now: Timestamp, at: &BlobAt) -> BlobResult<BlobExplanation> {
+        let (state, older) = self.store.read::<_, BlobError>(|tx| {
+            let look = BlobView { tx, memory: &self.memory, now };
+            let place = look.place(at)?;
+            let states: Vec<BlobRow> = tx.states(place.container, &at.name)?;
+            let older =
+                |row: &&BlobRow| matches!(row.key, StateKey::Snapshot(_) | StateKey::Version(_));
+            Ok((place.blob().map(|row| row.record.clone()), states.iter().filter(older).count()))
+        })?;
+        let (container, name) = (at.container.clone(), at.name.clone());
+        let object = ObjectAddress::Blob { container, name };
+        let changes = self.changes(|change| change.object == object);
+        Ok(BlobExplanation { state, older, changes })
+    }
+
+    /// Remembered changes that `wanted` holds for, the latest first.
+    pub fn changes(&self, wanted: impl Fn(&Change) -> bool) -> Vec<Change> {
+        self.memory.history.latest(wanted)
+    }
 }

@@ -18,12 +18,14 @@ use super::request::{AuthTarget, RequestView};
 use crate::rules::Timestamp;
 use crate::rules::service::ServiceKind;
 
-/// Whether bearer tokens are taken.
+/// Which bearer tokens are accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum OauthMode {
+    /// None
     #[default]
     Off,
-    /// Any unexpired token of a known issuer and for us; signatures are not checked.
+    /// Tokens with the right issuer, audience and time; signatures are not checked
     Basic,
 }
 

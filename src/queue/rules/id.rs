@@ -6,12 +6,21 @@
 use std::fmt;
 use std::str::FromStr;
 
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
+
 /// The largest number that an ID can carry.
 pub const SEQ_MAX: i64 = (1 << 48) - 1;
 
 /// The ID of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct MessageId([u8; 16]);
+pub struct MessageId(Uuid);
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl MessageId {
     /// The ID of message number `seq`, with these random bits. It is a version 4 GUID (RFC 9562)
@@ -24,24 +33,24 @@ impl MessageId {
         bytes[8] = bytes[8] & 0x3F | 0x80;
         let hidden = (seq ^ mask(&bytes)).to_be_bytes();
         bytes[10..].copy_from_slice(&hidden[2..]);
-        Self(bytes)
+        Self(Uuid::from_bytes(bytes))
     }
 
     /// The number of the message.
     pub fn seq(self) -> i64 {
         let mut hidden = [0; 8];
-        hidden[2..].copy_from_slice(&self.0[10..]);
-        i64::from_be_bytes(hidden) ^ mask(&self.0)
+        hidden[2..].copy_from_slice(&self.bytes()[10..]);
+        i64::from_be_bytes(hidden) ^ mask(self.bytes())
     }
 
     /// Its bytes, as they are stored.
     pub const fn bytes(&self) -> &[u8; 16] {
-        &self.0
+        self.0.as_bytes()
     }
 
     /// The ID of stored bytes.
     pub const fn of_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
+        Self(Uuid::from_bytes(bytes))
     }
 }
 
@@ -56,23 +65,6 @@ fn mask(bytes: &[u8; 16]) -> i64 {
     i64::try_from(mixed >> 16).unwrap_or(0)
 }
 
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Answers have an ID each: formatting byte by byte takes several times as long.
-        const DIGITS: [char; 16] =
-            ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-        let mut text = String::with_capacity(36);
-        for (at, byte) in self.0.iter().enumerate() {
-            if matches!(at, 4 | 6 | 8 | 10) {
-                text.push('-');
-            }
-            text.push(DIGITS[usize::from(byte >> 4)]);
-            text.push(DIGITS[usize::from(byte & 15)]);
-        }
-        f.write_str(&text)
-    }
-}
-
 /// A text that is no message ID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a message ID is a GUID such as 5974b586-0df3-4e2d-ad0c-18e3892bfca2")]
@@ -83,23 +75,9 @@ impl FromStr for MessageId {
 
     /// Reads what `Display` writes, in either case.
     fn from_str(text: &str) -> Result<Self, NoMessageId> {
-        let mut bytes = [0; 16];
-        let mut digits = 0;
-        if text.len() != 36 {
-            return Err(NoMessageId);
-        }
-        for (at, letter) in text.chars().enumerate() {
-            if matches!(at, 8 | 13 | 18 | 23) {
-                if letter != '-' {
-                    return Err(NoMessageId);
-                }
-                continue;
-            }
-            let digit = letter.to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            bytes[digits / 2] = bytes[digits / 2] << 4 | digit.ok_or(NoMessageId)?;
-            digits += 1;
-        }
-        Ok(Self(bytes))
+        // The crate also reads forms of other lengths.
+        let id = Uuid::try_parse(text).ok().filter(|_| text.len() == Hyphenated::LENGTH);
+        id.map(Self).ok_or(NoMessageId)
     }
 }
 
@@ -126,7 +104,7 @@ mod tests {
     fn numbers_in_a_row_do_not_show() {
         let ids: Vec<_> = (0..4_u8).map(|at| MessageId::new(at.into(), [at; 10])).collect();
         for pair in ids.windows(2) {
-            assert_ne!(pair[0].0[10..15], pair[1].0[10..15]);
+            assert_ne!(pair[0].bytes()[10..15], pair[1].bytes()[10..15]);
         }
     }
 

@@ -9,8 +9,8 @@ use super::{Certificate, Secured};
 use crate::http::tls::{Authority, Tls, TlsError};
 use crate::server::error::StartError;
 use crate::server::files::write_whole;
+use crate::server::kinds;
 use crate::server::listeners::ListenOptions;
-use crate::server::services::kinds;
 
 /// The file that clients are to trust.
 const CA_FILE: &str = "ca.pem";
