@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::row::{Event, FileEvent, Row};
 use crate::clock::{TestClock, TimeSource};
-use crate::rules::noted::Noted;
+use crate::rules::Noted;
 use crate::rules::service::ServiceKind;
 use crate::rules::who::{ClockSequence, ClockSequences};
 use crate::sync::{Mutex, MutexGuard};

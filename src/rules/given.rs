@@ -1,7 +1,10 @@
 //! What a request read and changed, for its row in the journal.
 //!
 //! Decides how much of a list a row keeps. The services and the HTTP front end fill it in while
-//! they carry a request out; what the head of a request asks for is in [`super::asked`].
+//! they carry a request out, in a value that the request and its transaction share; what the head of
+//! a request asks for is in [`super::asked`].
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Serialize, Serializer};
 
@@ -122,6 +125,35 @@ fn hex_option<S: Serializer>(hash: &Option<u64>, to: S) -> Result<S::Ok, S::Erro
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+/// What a request under way has read and changed.
+#[derive(Debug, Default)]
+pub struct Noted(Mutex<Given>);
+
+impl Noted {
+    pub fn note(&self, note: impl FnOnce(&mut Given)) {
+        note(&mut self.given());
+    }
+
+    /// How many changes were noted.
+    pub fn changes(&self) -> usize {
+        self.given().changed.len()
+    }
+
+    /// Forgets all changes but the first ones: those of a transaction that begins anew, or failed.
+    pub fn keep_changes(&self, first: usize) {
+        self.given().changed.truncate(first);
+    }
+
+    /// All that was noted.
+    pub fn take(&self) -> Given {
+        std::mem::take(&mut *self.given())
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]

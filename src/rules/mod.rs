@@ -15,7 +15,7 @@
 //!   etag         versions of blobs and containers
 //!   footprint    what a step of an exploration reads and writes
 //!   gate         what a gate says of a request
-//!   given        what a request read and changed; noted: how it gets there
+//!   given        what a request read and changed
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
 //!   lease        leases of files, shares, containers and blobs
 //!   metadata     user metadata: legal names, the limit
@@ -47,7 +47,6 @@ pub mod id;
 pub mod lease;
 pub mod metadata;
 pub mod name;
-pub mod noted;
 pub mod pattern;
 pub mod policy;
 pub mod service;
@@ -59,9 +58,9 @@ pub use access::{Access, ShareMode};
 pub use cause::{Cause, Holder, RefusalKind, Rule, Spelled};
 pub use context::{Caller, Context};
 pub use etag::Etag;
+pub use given::Noted;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use metadata::{Metadata, MetadataError, check_metadata};
 pub use name::NameError;
-pub use noted::Noted;
 pub use writer::Writer;

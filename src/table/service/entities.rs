@@ -1,7 +1,9 @@
-//! Get, insert, update, merge and delete one entity.
+//! Get, insert, update, merge and delete one entity; entity group transactions, all writes of a set or
+//! none.
 //!
 //! Decides that the condition is checked in the writer's transaction, so that of two requests
-//! with one ETag exactly one succeeds (S81, S84).
+//! with one ETag exactly one succeeds (S81, S84); that all entities of a transaction get one
+//! timestamp, and that the fault of the first operation that fails is the answer.
 
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use crate::rules::context::Context;
 use crate::table::rules::etag::etag;
 use crate::table::rules::{
     self as rules, Effect, EntityFields, EntityKey, How, Properties, TableDenial, TableName, Ticks,
+    transaction,
 };
 use crate::table::store::{StoredEntity, TableId};
 
@@ -169,5 +172,33 @@ impl WrittenEntity {
     /// The ETag of the entity.
     pub fn etag(&self) -> Option<String> {
         self.ticks.map(rules::etag::etag)
+    }
+}
+
+impl TableService {
+    /// Carries all writes out, or none. The first name is the table's; the others have been
+    /// checked to be of the same table by form.
+    pub async fn transact(
+        &self,
+        context: &Context,
+        writes: Vec<(TableName, Write)>,
+    ) -> TableResult<Vec<WrittenEntity>> {
+        transaction::check(writes.iter().map(|(table, write)| (table.as_str(), &write.key)))?;
+        for (index, (_, write)) in writes.iter().enumerate() {
+            write.check().map_err(|denial| super::TableError::Denied(denial).at(index))?;
+        }
+        let Some(name) = writes.first().map(|(name, _)| name.clone()) else {
+            return Ok(Vec::new());
+        };
+        self.change(context, move |change| {
+            let table = table_of(change.tx, &name).map_err(|error| error.at(0))?;
+            let ticks = change.tick();
+            let writes = writes.into_iter().enumerate().map(|(index, (_, write))| {
+                let one = change.write(table, &name, write, ticks, " in a transaction");
+                one.map_err(|error| error.at(index))
+            });
+            writes.collect()
+        })
+        .await
     }
 }

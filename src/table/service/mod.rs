@@ -5,27 +5,21 @@
 //! to an entity is decided in [`crate::table::rules`].
 //!
 //! ```text
-//!   tables        create, delete, get, list
-//!   entities      get, insert, update, merge, delete
-//!   transaction   several writes of one partition at once
+//!   tables        create, delete, get, list, access policies; removes what deleted tables left
+//!   entities      get, insert, update, merge, delete; several writes of one partition at once
 //!   query         pages of entities; a scan is cut into slices
-//!   settings      stored access policies
 //!   ticker        strictly rising timestamps, which are ETags too
 //!   history       recent changes; why: what is known of an entity
-//!   sweeper       removes what deleted tables left
 //! ```
 
 mod entities;
 mod error;
 mod history;
 mod query;
-mod settings;
-mod sweeper;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod ticker;
-mod transaction;
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -92,7 +86,7 @@ impl TableService {
         let (present, bell) = (Present::default(), Arc::default());
         let memory = TableMemory { ticker, history, present, bell };
         let store = Arc::new(store);
-        let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
+        let sweeper = tables::start_sweeper(Arc::clone(&store), Arc::clone(&memory.bell))?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
     }
 

@@ -1,12 +1,23 @@
-//! Create, delete, get and list tables. Tables have no ETags and no conditions (S78).
+//! Create, delete, get and list tables; their stored access policies. Tables have no ETags and no
+//! conditions (S78).
 //!
-//! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
+//! Decides that a deleted table's name is free at once. Its entities go later, by the sweeper, and what one
+//! step of that removes; [`crate::db::sweeper`] decides when a step is taken.
 
-use super::{TableResult, TableService};
-use crate::db::{DbService as _, Store as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{TableResult, TableService, table_of};
+use crate::db::sweeper::Sweeper;
+use crate::db::{DbError, DbService as _, Store as _};
 use crate::rules::context::Context;
+use crate::rules::policy::{SentPolicy, StoredPolicy};
+use crate::rules::service::ServiceKind;
+use crate::sync::bell::Bell;
+use crate::table::rules::policy::{check_table_policies, policy_time};
 use crate::table::rules::query::PAGE_MAX;
 use crate::table::rules::{Filter, TableDenial, TableName, Top, ValueRef};
+use crate::table::store::TableStore;
 
 /// The property that a table has in a filter.
 const TABLE_NAME: &str = "TableName";
@@ -94,5 +105,52 @@ impl TableService {
             })?;
             Ok(page)
         })
+    }
+}
+
+/// Entities that one transaction removes.
+const SLICE: usize = 500;
+/// The longest sleep when nothing is left. The bell ends it earlier.
+const IDLE: Duration = Duration::from_hours(24);
+
+/// Starts the sweeper of a Table service. It looks when `bell` rings.
+pub(super) fn start_sweeper(store: Arc<TableStore>, bell: Arc<Bell>) -> TableResult<Sweeper> {
+    let step = move || {
+        let is_left = store.delete(|tx| tx.sweep_deleted(SLICE))?;
+        Ok::<_, DbError>(if is_left { Duration::ZERO } else { IDLE })
+    };
+    Ok(Sweeper::start(ServiceKind::Table, bell, step)?)
+}
+
+impl TableService {
+    pub fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
+        self.store.read(|tx| Ok(tx.policies(table)?.ok_or(TableDenial::TableNotFound)?))
+    }
+
+    /// The stored access policy of that ID, for a caller that is about to authorise a request. Not
+    /// for an event loop.
+    pub fn policy(&self, table: &TableName, id: &str) -> Option<StoredPolicy> {
+        let policies = self.store.read(|tx| tx.policies(table)).ok()??;
+        let found = policies.into_iter().find(|policy| policy.id == id)?;
+        found.timed(policy_time).ok()
+    }
+
+    pub async fn set_policies(
+        &self,
+        context: &Context,
+        table: &TableName,
+        policies: Vec<SentPolicy>,
+    ) -> TableResult<()> {
+        check_table_policies(&policies).map_err(TableDenial::from)?;
+        let name = table.clone();
+        self.change(context, move |change| {
+            table_of(change.tx, &name)?;
+            if !change.tx.set_policies(&name, &policies)? {
+                return Err(TableDenial::TableNotFound.into());
+            }
+            change.changed_table(&name, "Set Table ACL");
+            Ok(())
+        })
+        .await
     }
 }
