@@ -15,7 +15,6 @@ mod cache;
 mod copies;
 mod full_disk;
 mod model;
-mod parts;
 mod reference;
 mod states;
 mod sweeping;
@@ -191,8 +190,8 @@ impl Bench {
         snapshot.unwrap().0
     }
 
-    fn names(&self, query: ListQuery) -> Vec<String> {
-        let page = self.service.list_blobs(&self.cx(), "c", query).unwrap();
+    fn names(&self, query: ListBlobs) -> Vec<String> {
+        let page = self.service.list_blobs(&self.cx(), "c", &query).unwrap();
         page.items
             .into_iter()
             .map(|item| match item {
@@ -210,13 +209,13 @@ impl Bench {
     }
 }
 
-fn everything() -> ListQuery {
-    ListQuery {
-        max: 5_000,
+fn everything() -> ListBlobs {
+    ListBlobs {
+        limit: 5_000,
         snapshots: true,
         versions: true,
         deleted: true,
         uncommitted: true,
-        ..ListQuery::default()
+        ..ListBlobs::default()
     }
 }

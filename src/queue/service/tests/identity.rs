@@ -18,23 +18,6 @@ fn replace(world: &World, saved: Option<&Path>) {
 }
 
 #[test]
-fn a_queue_that_was_cleared_or_made_again_has_none_of_its_old_messages() {
-    let world = World::new();
-    world.create("queue");
-    let old = world.put("queue", "old");
-    world.wait(world.service().clear_messages(&world.context(), "queue")).unwrap();
-    assert!(is_missing(&world.delete("queue", &old)));
-    assert_eq!(world.get("queue", 1, 1), Ok(vec![]));
-    world.put("queue", "new");
-    world.wait(world.service().delete_queue(&world.context(), "queue")).unwrap();
-    assert!(world.put_with("queue", "none", PutTimes::default()).is_err());
-    world.create("queue");
-    assert_eq!(world.peek("queue", 32), Ok(vec![]));
-    world.put("queue", "newer");
-    assert_eq!(texts(&world.get("queue", 32, 1).unwrap()), ["newer"]);
-}
-
-#[test]
 fn a_reset_leaves_no_queue_to_put_to() {
     let world = World::new();
     world.create("queue");

@@ -22,45 +22,6 @@ fn a_get_finds_what_stands_behind_many_expired_messages() {
 }
 
 #[test]
-fn q34_a_queue_that_is_made_again_is_empty() {
-    let world = World::new();
-    world.create("queue");
-    let old = world.put("queue", "old");
-    let context = world.request("deleting");
-    let deleted = world.service().delete_queue(&context, "queue");
-    assert_eq!(world.wait(deleted), Ok(()));
-    let Err(QueueError::Denied(denial)) = world.get("queue", 1, 1) else { panic!() };
-    assert!(denial.to_string().contains("client request deleting"), "{denial}");
-    world.create("queue");
-    assert_eq!(world.count("queue"), 0);
-    assert!(is_missing(&world.delete("queue", &old)));
-    assert_eq!(world.get("queue", 1, 1), Ok(vec![]));
-}
-
-#[test]
-fn q28_create_again_is_told_apart_by_metadata() {
-    let world = World::new();
-    let create = |pairs: &[(&str, &str)]| {
-        let metadata: Metadata = pairs.iter().copied().collect();
-        world.wait(world.service().create_queue(&world.context(), "queue", metadata))
-    };
-    assert_eq!(create(&[("Cat", "a"), ("b", "c")]), Ok(Created::New));
-    assert_eq!(create(&[("cAT", "a"), ("B", "c")]), Ok(Created::Existed));
-    for (pairs, differ) in [
-        (&[("cat", "A"), ("b", "c")][..], "cat"),
-        (&[("b", "c")], "cat"),
-        (&[], "b, cat"),
-        (&[("cat", "a"), ("b", "c"), ("d", "")], "d"),
-    ] {
-        let Err(QueueError::Denied(denial)) = create(pairs) else { panic!("{pairs:?}") };
-        assert!(denial.to_string().contains(&format!(": {differ} differs")), "{denial}");
-    }
-    let info = world.service().queue_info(&world.context(), "queue").unwrap();
-    let kept: Vec<_> = info.metadata.iter().collect();
-    assert_eq!(kept, [("b", "c"), ("Cat", "a")]);
-}
-
-#[test]
 fn q44_a_clock_that_is_set_back_keeps_order_and_receipts() {
     let world = World::new();
     world.create("queue");

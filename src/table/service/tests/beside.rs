@@ -22,63 +22,6 @@ fn replace(fixture: &Fixture, number: i32) -> WrittenEntity {
 }
 
 #[test]
-fn an_entity_that_was_written_is_read_as_it_is_then() {
-    let fixture = Fixture::with_table("tab");
-    let written = fixture.insert("tab", KEY, 1).unwrap();
-    let read = fixture.get("tab", KEY).unwrap();
-    assert_eq!((Some(read.timestamp()), &read.to_properties()), (written.ticks, &int(1)));
-    fixture.insert("tab", ("p", "other"), 2).unwrap();
-    let more = Properties::new(vec![("j".into(), Value::Int32(2))]);
-    fixture.write("tab", with(How::Merge, IfMatch::Any), KEY, more.clone()).unwrap();
-    assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(1).merged(more));
-    replace(&fixture, 3);
-    assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(3));
-    delete(&fixture);
-    assert_eq!(denied(fixture.get("tab", KEY)), TableDenial::ResourceNotFound);
-}
-
-#[test]
-fn a_refused_write_changes_nothing_that_is_read() {
-    let fixture = Fixture::with_table("tab");
-    let written = fixture.insert("tab", KEY, 1).unwrap();
-    let first = fixture.get("tab", KEY).unwrap();
-    assert!(matches!(denied(fixture.insert("tab", KEY, 2)), TableDenial::EntityAlreadyExists(_)));
-    let stale = with(How::Replace, tag_of(&written));
-    fixture.write("tab", stale.clone(), KEY, int(3)).unwrap();
-    let second = fixture.get("tab", KEY).unwrap();
-    assert_ne!(first, second);
-    let refused = denied(fixture.write("tab", stale, KEY, int(4)));
-    assert!(matches!(refused, TableDenial::UpdateConditionNotSatisfied(Some(_))), "{refused:?}");
-    assert_eq!(fixture.get("tab", KEY).unwrap(), second);
-    // A transaction whose second operation fails changes nothing of its first one.
-    let write = |row: &str, change| {
-        let key = EntityKey::new("p", row);
-        (name("tab"), Write { change, key, properties: int(5) })
-    };
-    let writes = vec![
-        write("r", with(How::Replace, IfMatch::Any)),
-        write("none", with(How::Replace, IfMatch::Any)),
-    ];
-    fixture.wait(fixture.service().transact(&fixture.context(), writes)).unwrap_err();
-    assert_eq!(fixture.get("tab", KEY).unwrap(), second);
-}
-
-#[test]
-fn a_table_that_is_made_again_has_none_of_the_entities_that_were_read() {
-    let fixture = Fixture::with_table("tab");
-    fixture.insert("tab", KEY, 1).unwrap();
-    fixture.get("tab", KEY).unwrap();
-    fixture.get("tab", ("p", "none")).unwrap_err();
-    let service = fixture.service();
-    fixture.wait(service.delete_table(&fixture.context(), &name("tab"))).unwrap();
-    let denied = fixture.get("tab", KEY).unwrap_err();
-    assert!(matches!(denied, TableError::Denied(TableDenial::TableNotFound)), "{denied:?}");
-    fixture.wait(service.create_table(&fixture.context(), &name("tab"))).unwrap();
-    let denied = fixture.get("tab", KEY).unwrap_err();
-    assert!(matches!(denied, TableError::Denied(TableDenial::ResourceNotFound)), "{denied:?}");
-}
-
-#[test]
 fn a_reset_is_seen_before_the_writer_goes_on() {
     let fixture = Fixture::with_table("tab");
     fixture.insert("tab", KEY, 1).unwrap();

@@ -48,63 +48,6 @@ fn etags_rise_though_the_clock_is_set_back_and_over_restarts_t83() {
 }
 
 #[test]
-fn a_deleted_entity_is_gone_and_its_deletion_has_no_etag_t8() {
-    let fixture = Fixture::with_table("tab");
-    let written = fixture.insert("tab", ("p", "r"), 1).unwrap();
-    let delete = rules::EntityChange::Delete(tag_of(&written));
-    let deleted = fixture.write("tab", delete.clone(), ("p", "r"), Properties::default()).unwrap();
-    assert_eq!(deleted.etag(), None);
-    assert_eq!(denied(fixture.get("tab", ("p", "r"))), TableDenial::ResourceNotFound);
-    let again = fixture.write("tab", delete, ("p", "r"), Properties::default());
-    assert_eq!(denied(again), TableDenial::ResourceNotFound);
-    let anew = fixture.insert("tab", ("p", "r"), 1).unwrap();
-    assert!(anew.ticks > written.ticks, "an entity made anew has an ETag of its own");
-}
-
-#[test]
-fn a_merge_that_crosses_a_limit_changes_nothing_t40() {
-    let fixture = Fixture::with_table("tab");
-    let text = |names: std::ops::RangeInclusive<char>| {
-        let pairs = names.map(|name| (name.to_string(), Value::String("x".repeat(32_000))));
-        Properties::new(pairs.collect())
-    };
-    fixture.write("tab", rules::EntityChange::Insert, ("p", "r"), text('a'..='m')).unwrap();
-    let merge = with(How::Merge, IfMatch::Any);
-    let refused = fixture.write("tab", merge.clone(), ("p", "r"), text('n'..='q'));
-    assert!(matches!(denied(refused), TableDenial::EntityTooLarge(_)));
-    let many = |from: u32| {
-        Properties::new((from..from + 200).map(|n| (format!("p{n}"), Value::Int32(0))).collect())
-    };
-    fixture.write("tab", merge.clone(), ("p", "r"), many(0)).unwrap();
-    let refused = fixture.write("tab", merge, ("p", "r"), many(200));
-    assert_eq!(denied(refused), TableDenial::TooManyProperties(413));
-    assert_eq!(fixture.get("tab", ("p", "r")).unwrap().properties().count(), 213);
-}
-
-#[test]
-fn of_many_writers_with_one_etag_exactly_one_succeeds_t13() {
-    let fixture = Fixture::with_table("tab");
-    let mut current = fixture.insert("tab", ("p", "r"), 0).unwrap();
-    for round in 0..100 {
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8)
-                .map(|client| {
-                    let (fixture, change) = (&fixture, with(How::Replace, tag_of(&current)));
-                    let number = int(round * 8 + client);
-                    scope.spawn(move || fixture.write("tab", change, ("p", "r"), number))
-                })
-                .collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        let mut won = results.iter().filter_map(|result| result.as_ref().ok());
-        current = won.next().expect("one succeeds").clone();
-        assert_eq!(won.count(), 0, "round {round}");
-        let mut lost = results.into_iter().filter(Result::is_err).map(denied);
-        assert!(lost.all(|why| matches!(why, TableDenial::UpdateConditionNotSatisfied(_))));
-    }
-}
-
-#[test]
 fn what_is_known_of_an_entity_is_told_with_its_changes() {
     let mut fixture = Fixture::with_table("Tab");
     let key = EntityKey::new("p", "r");

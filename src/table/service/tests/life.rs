@@ -9,17 +9,6 @@ fn tables(fixture: &Fixture, query: TableQuery) -> TablePage {
 }
 
 #[test]
-fn a_name_is_taken_in_any_case_and_shown_as_created_t43() {
-    let fixture = Fixture::with_table("MyTable");
-    let again = fixture.wait(fixture.service().create_table(&fixture.context(), &name("mytable")));
-    assert_eq!(denied(again), TableDenial::TableAlreadyExists);
-    fixture.insert("MYTABLE", ("p", "r"), 1).unwrap();
-    assert!(fixture.get("mytable", ("p", "r")).is_ok());
-    assert_eq!(tables(&fixture, TableQuery::default()).names, ["MyTable"]);
-    assert_eq!(fixture.service().table(&name("mytable")).unwrap(), "MyTable");
-}
-
-#[test]
 fn a_deleted_table_is_gone_at_once_and_swept_later_t44() {
     let mut fixture = Fixture::with_table("tab");
     let writes = |from: usize| -> Vec<_> {
@@ -118,54 +107,6 @@ fn no_timestamp_comes_again_after_a_close_with_writes_under_way() {
     fixture.now = START;
     let next = fixture.insert("tab", ("p", "next"), 2).unwrap().ticks.unwrap();
     assert!(next > late, "{next:?} {late:?}");
-}
-
-#[test]
-fn tables_are_listed_in_pages_with_a_filter_t46() {
-    let fixture = Fixture::new();
-    for table in ["bbb", "Aaa", "ccc", "Ddd", "eee"] {
-        fixture.wait(fixture.service().create_table(&fixture.context(), &name(table))).unwrap();
-    }
-    let mut query = TableQuery { top: Top(2), ..TableQuery::default() };
-    let mut found = Vec::new();
-    loop {
-        let page = tables(&fixture, query.clone());
-        assert!(page.names.len() <= 2);
-        found.extend(page.names);
-        let Some(next) = page.next else { break };
-        query.from = Some(next);
-    }
-    assert_eq!(found, ["Aaa", "bbb", "ccc", "Ddd", "eee"]);
-    let filtered = |text: &str, top| {
-        let filter = Some(Filter::parse(text).unwrap());
-        tables(&fixture, TableQuery { filter, top: Top(top), from: None })
-    };
-    assert_eq!(filtered("TableName ge 'b' and TableName lt 'd'", 5).names, ["bbb", "ccc"]);
-    assert_eq!(filtered("TableName eq 'ccc'", 1).next, None);
-    assert_eq!(filtered("TableName ne 'ccc'", 0), TablePage::default());
-    assert_eq!(filtered("other eq 'ccc'", 5), TablePage::default());
-}
-
-#[test]
-fn policies_are_kept_t16_t80() {
-    let mut fixture = Fixture::with_table("tab");
-    let policy = |id: &str| SentPolicy { id: id.into(), ..SentPolicy::default() };
-    let context = fixture.context();
-    for kept in [vec![policy("a")], (0..5).map(|n| policy(&n.to_string())).collect(), vec![]] {
-        let given = kept.clone();
-        fixture.wait(fixture.service().set_policies(&context, &name("TAB"), given)).unwrap();
-        assert_eq!(fixture.service().policies(&name("tab")).unwrap(), kept);
-        let found = fixture.service().policy(&name("tab"), "a");
-        assert_eq!(
-            found.as_ref().map(SentPolicy::from),
-            kept.into_iter().find(|policy| policy.id == "a")
-        );
-    }
-    let six = (0..6).map(|n| policy(&n.to_string())).collect();
-    let refused = fixture.wait(fixture.service().set_policies(&context, &name("tab"), six));
-    assert!(matches!(denied(refused), TableDenial::Policy(PolicyFault::TooMany(6))));
-    fixture.restart();
-    assert_eq!(fixture.service().policies(&name("tab")).unwrap(), []);
 }
 
 #[test]

@@ -6,7 +6,6 @@ mod life;
 mod model;
 mod queries;
 mod reference;
-mod transactions;
 
 use std::future::Future;
 use std::ops::ControlFlow;

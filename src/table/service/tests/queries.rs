@@ -18,27 +18,6 @@ fn filled(count: usize) -> Fixture {
 }
 
 #[test]
-fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
-    let fixture = filled(2_500);
-    let mut query = EntityQuery::all(name("tab"));
-    let mut sizes = Vec::new();
-    let mut all = Vec::new();
-    loop {
-        let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
-        sizes.push(found.len());
-        all.extend(found);
-        let Some(next) = next else { break };
-        query.from = Some(next);
-    }
-    assert_eq!(sizes, [1000, 1000, 500]);
-    assert_eq!(all, (0..2_500).map(|n| format!("p/{n:05}")).collect::<Vec<_>>());
-    let (found, next) = fixture
-        .page(&EntityQuery { from: Some(EntityKey::new("p", "01500")), ..query }, usize::MAX)
-        .unwrap();
-    assert_eq!((found.len(), next), (1000, None), "a full last page needs no token");
-}
-
-#[test]
 fn a_token_is_given_only_if_something_matches_after_it() {
     let fixture = filled(10);
     let query = |text: &str, top| EntityQuery {
@@ -56,20 +35,6 @@ fn a_full_page_ends_though_more_were_asked_for() {
     let fixture = filled(10);
     let (found, next) = fixture.page(&EntityQuery::all(name("tab")), 4).unwrap();
     assert_eq!((found.len(), next), (4, Some(EntityKey::new("p", "00004"))));
-}
-
-#[test]
-fn a_caller_sees_only_what_is_in_its_reach_t75() {
-    let fixture = filled(10);
-    let reach = Range {
-        start: Position::before(EntityKey::new("p", "00003")),
-        end: Position::after(EntityKey::new("p", "00005")),
-    };
-    let query = EntityQuery { reach, ..EntityQuery::all(name("tab")) };
-    let (found, next) = fixture.page(&query.clone(), usize::MAX).unwrap();
-    assert_eq!((found.len(), next), (3, None));
-    let outside = EntityQuery { from: Some(EntityKey::new("p", "00006")), ..query };
-    assert_eq!(fixture.page(&outside, usize::MAX).unwrap().0, [""; 0]);
 }
 
 #[test]
