@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::locate::{AccountNames, LocatedFile, Where, object};
 use super::out::{Paint, printable_cell};
-use super::table;
 use super::time::time_of_day;
+use super::{marks, table};
 use crate::api::{ClientError, GetLog, WAIT_MAX};
 use crate::journal::json::{EventPage, EventRow};
 use crate::rules::service::ServiceKind;
@@ -173,13 +173,8 @@ fn place(event: &EventRow, accounts: &AccountNames) -> String {
 }
 
 pub fn who(event: &EventRow) -> String {
-    let (program, client) = (event.text("program"), event.text("client"));
-    match (program.is_empty(), event.number("pid").unwrap_or_default()) {
-        (false, 0) => program.to_owned(),
-        (false, pid) => format!("{program} (pid {pid})"),
-        (true, 0) => client.to_owned(),
-        (true, pid) => format!("pid {pid}"),
-    }
+    let program = Some(event.text("program")).filter(|program| !program.is_empty());
+    marks::who(program, event.number("pid").unwrap_or_default(), event.text("client"))
 }
 
 fn what(event: &EventRow) -> String {

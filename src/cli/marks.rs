@@ -123,7 +123,8 @@ fn refusal(event: &EventRow) -> String {
     format!("refused {}: {operation} by {}: {message}", event.time, super::events::who(event))
 }
 
-fn who(program: Option<&str>, pid: u32, client: &str) -> String {
+/// A client as commands name it: its program and process, or the name of its connection.
+pub fn who(program: Option<&str>, pid: u64, client: &str) -> String {
     match (program, pid) {
         (Some(program), 0) => program.to_owned(),
         (Some(program), pid) => format!("{program} (pid {pid})"),
@@ -134,7 +135,7 @@ fn who(program: Option<&str>, pid: u32, client: &str) -> String {
 
 /// An open in a line.
 fn describe(open: &HandleRow) -> String {
-    let who = who(open.program.as_deref(), open.pid, &open.client);
+    let who = who(open.program.as_deref(), open.pid.into(), &open.client);
     let HandleRow { hold: HoldRow { handle, access, share_mode, .. }, seconds, .. } = open;
     format!("{who}, access {access}, share mode {share_mode}, handle {handle}, for {seconds} s")
 }

@@ -325,12 +325,13 @@ fn path_code(error: &FileNameError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::lease::LeaseDenial;
     use crate::rules::lease::LeaseOn;
 
     #[test]
     fn a_wrong_lease_id_is_a_failed_condition_and_a_refused_action_a_conflict() {
         let refusal = Refusal::from(Denial::Lease(LeaseDenial::LeaseIdMissing(LeaseOn::File)));
-        assert_eq!(refusal.status, FAILED);
+        assert_eq!(refusal.status, StatusCode::PRECONDITION_FAILED);
         assert_eq!(refusal.code, Code::Is("LeaseIdMissing"));
         let refusal = Refusal::from(Denial::Lease(LeaseDenial::LeaseAlreadyPresent));
         assert_eq!(refusal.status, CONFLICT);

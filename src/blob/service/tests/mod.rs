@@ -10,7 +10,6 @@ use crate::rules::conditions::{Conditions, EtagList};
 use crate::rules::lease::LeaseId;
 use crate::rules::{Caller, Client, Etag, Owner, Timestamp};
 
-mod blocks;
 mod cache;
 mod copies;
 mod full_disk;
@@ -189,24 +188,19 @@ impl Bench {
         ));
         snapshot.unwrap().0
     }
+}
 
-    fn names(&self, query: ListBlobs) -> Vec<String> {
-        let page = self.service.list_blobs(&self.cx(), "c", &query).unwrap();
-        page.items
-            .into_iter()
-            .map(|item| match item {
-                BlobListItem::Prefix(prefix) => format!("{prefix}*"),
-                BlobListItem::Blob(blob) => {
-                    let mut name = blob.name.clone();
-                    name += if blob.snapshot.is_some() { " snapshot" } else { "" };
-                    let old = blob.version.is_some() && !blob.is_current;
-                    name += if old { " version" } else { "" };
-                    name += if blob.deleted.is_some() { " deleted" } else { "" };
-                    name + if blob.is_uncommitted { " uncommitted" } else { "" }
-                }
-            })
-            .collect()
-    }
+fn put_block(
+    bench: &Bench,
+    name: &str,
+    block: &[u8],
+    bytes: &[u8],
+    asked: AccessConditions,
+) -> BlobResult<()> {
+    let body = bench.body(bytes, true);
+    let operation = BlobOperation::BlockBlobStageBlock;
+    let block = crate::blob::rules::blocks::BlockId::from_bytes(block.to_vec());
+    within(bench.service.put_block(&bench.cx(), operation, &at(name), asked, block, body))
 }
 
 fn everything() -> ListBlobs {

@@ -1,26 +1,11 @@
-//! Snapshots, versions, soft delete.
+//! Containers that are deleted and kept.
 
 use super::*;
-use crate::blob::rules::deletion::DeleteBlobSnapshots;
-
-fn delete_with(
-    bench: &Bench,
-    at: &BlobAt,
-    snapshots: Option<DeleteBlobSnapshots>,
-) -> BlobResult<DeletedBlob> {
-    let delete = DeleteBlob { snapshots, ..DeleteBlob::default() };
-    within(bench.service.delete_blob(&bench.cx(), at, AccessConditions::default(), delete))
-}
-
-fn retain(bench: &Bench, days: Option<u16>) {
-    let retention = Retention { days, permanent_delete: false };
-    bench.service.set_retention(retention);
-}
 
 #[test]
 fn a_deleted_container_is_kept_like_a_blob() {
     let bench = Bench::new();
-    retain(&bench, Some(7));
+    bench.service.set_retention(Retention { days: Some(7), permanent_delete: false });
     bench.put("b", b"one");
     let (service, cx) = (&bench.service, bench.cx());
     within(service.delete_container(&cx, "c", AccessConditions::default())).unwrap();

@@ -70,11 +70,11 @@ fn a_deleted_container_goes_with_its_blobs() {
 #[test]
 fn blocks_that_nobody_commits_go_after_a_week() {
     let mut bench = Bench::new();
-    blocks::put_block(&bench, "old", b"1", b"one", AccessConditions::default()).unwrap();
+    put_block(&bench, "old", b"1", b"one", AccessConditions::default()).unwrap();
     bench.put("blob", b"stays");
-    blocks::put_block(&bench, "blob", b"1", b"one", AccessConditions::default()).unwrap();
+    put_block(&bench, "blob", b"1", b"one", AccessConditions::default()).unwrap();
     bench.now = bench.now.after(UNCOMMITTED_KEPT);
-    blocks::put_block(&bench, "new", b"1", b"one", AccessConditions::default()).unwrap();
+    put_block(&bench, "new", b"1", b"one", AccessConditions::default()).unwrap();
     sweep(&bench);
     assert_eq!(rows(&bench, "old"), 1, "a week has not passed");
     bench.pass(1);

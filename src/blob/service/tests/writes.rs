@@ -1,13 +1,9 @@
-//! Put Blob and its conditions, settings that move the `ETag` or not, and who wrote last.
+//! Settings that move the `ETag` or not.
 
 use super::*;
+use crate::blob::rules::ContentProperties;
 use crate::blob::rules::tags::Tags;
-use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
 use crate::blob::rules::tier::Tier;
-use crate::blob::rules::{ContentProperties, PublicAccess};
-use crate::rules::conditions::{Condition, ConditionFailure};
-
-const NOT_MET: BlobDenial = BlobDenial::Condition(ConditionFailure::NotMet(Condition::Match));
 
 #[test]
 fn properties_and_metadata_move_the_etag_and_tags_and_tier_do_not() {

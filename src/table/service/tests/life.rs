@@ -1,12 +1,7 @@
-//! Tables: made, listed, deleted; settings; restarts.
+//! Tables: deleted, swept; restarts.
 
 use super::*;
 use crate::db::Purpose;
-use crate::rules::policy::{PolicyFault, SentPolicy};
-
-fn tables(fixture: &Fixture, query: TableQuery) -> TablePage {
-    fixture.service().list_tables(query).unwrap()
-}
 
 #[test]
 fn a_deleted_table_is_gone_at_once_and_swept_later_t44() {

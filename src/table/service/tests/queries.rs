@@ -1,7 +1,6 @@
 //! Queries: pages, tokens, key ranges, slices.
 
 use super::*;
-use crate::table::rules::{Position, Range};
 
 fn filled(count: usize) -> Fixture {
     let fixture = Fixture::with_table("tab");

@@ -51,7 +51,7 @@ impl Run {
             state
         });
         let asked = AccessConditions { lease: demand.lease.map(id), ..AccessConditions::default() };
-        let put = blocks::put_block(&self.bench, name, &[block], &bytes, asked);
+        let put = put_block(&self.bench, name, &[block], &bytes, asked);
         self.wrote("put block", name, put.map(|()| None), expected);
     }
 
