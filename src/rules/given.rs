@@ -1,8 +1,8 @@
 //! What a request read and changed, for its row in the journal.
 //!
 //! Decides how much of a list a row keeps. The services and the HTTP front end fill it in while
-//! they carry a request out, in a value that the request and its transaction share; what the head of
-//! a request asks for is in [`super::asked`].
+//! they carry a request out, in a value that the request and its transaction share; what the head
+//! of a request asks for is in [`super::asked`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

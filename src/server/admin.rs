@@ -15,8 +15,8 @@ use crate::http::auth::{Credential, OauthMode};
 use crate::http::frame::{host_name, is_this_machine};
 use crate::server::Accounts;
 
-/// Listens on the admin address, and does not answer yet: services that start meanwhile are observed
-/// from their first request. `None` if no address is wanted.
+/// Listens on the admin address, and does not answer yet: services that start meanwhile are
+/// observed from their first request. `None` if no address is wanted.
 pub fn bind(
     address: OptionalAddress,
     accounts: &Arc<Accounts>,

@@ -1,6 +1,6 @@
-//! The options of `serve` and `mount` for the behaviour of mounts; and those of `serve` that say how
-//! copies and the Blob service behave where the real service takes its time or has a setting of the
-//! account.
+//! The options of `serve` and `mount` for the behaviour of mounts; and those of `serve` that say
+//! how copies and the Blob service behave where the real service takes its time or has a setting of
+//! the account.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Create, list, get and delete tables; their access policies. They have no conditions: `If-Match` is
-//! ignored (S78). Dates of policies are given back as they were sent.
+//! Create, list, get and delete tables; their access policies. They have no conditions: `If-Match`
+//! is ignored (S78). Dates of policies are given back as they were sent.
 
 use hyper::StatusCode;
 use hyper::body::Incoming;

@@ -1,5 +1,5 @@
-//! Get, insert, update, merge and delete one entity; entity group transactions, all writes of a set or
-//! none.
+//! Get, insert, update, merge and delete one entity; entity group transactions, all writes of a set
+//! or none.
 //!
 //! Decides that the condition is checked in the writer's transaction, so that of two requests
 //! with one ETag exactly one succeeds (S81, S84); that all entities of a transaction get one

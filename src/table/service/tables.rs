@@ -1,8 +1,8 @@
 //! Create, delete, get and list tables; their stored access policies. Tables have no ETags and no
 //! conditions (S78).
 //!
-//! Decides that a deleted table's name is free at once. Its entities go later, by the sweeper, and what one
-//! step of that removes; [`crate::db::sweeper`] decides when a step is taken.
+//! Decides that a deleted table's name is free at once. Its entities go later, by the sweeper, and
+//! what one step of that removes; [`crate::db::sweeper`] decides when a step is taken.
 
 use std::sync::Arc;
 use std::time::Duration;
