@@ -47,10 +47,10 @@ impl BlobCall<'_> {
     }
 
     fn write_container(&self, xml: &mut Xml, container: &Container, metadata: bool) {
-        let (state, now) = (&container.state, self.now);
+        let (state, now) = (&container.record, self.now);
         xml.open("Container");
         xml.text("Name", &container.name);
-        if let Some((version, _)) = &container.deleted {
+        if let Some((version, _)) = &container.retained {
             xml.text("Deleted", "true");
             xml.text("Version", version);
         }
@@ -68,7 +68,7 @@ impl BlobCall<'_> {
         xml.text("HasImmutabilityPolicy", "false");
         xml.text("HasLegalHold", "false");
         xml.text("ImmutableStorageWithVersioningEnabled", "false");
-        if let Some((_, kept)) = &container.deleted {
+        if let Some((_, kept)) = &container.retained {
             xml.text("DeletedTime", &rfc1123(kept.deleted));
             let days = kept.until.since(now).as_secs().div_ceil(86_400);
             xml.text("RemainingRetentionDays", &days.to_string());

@@ -7,7 +7,7 @@ use super::change::BlobChange;
 use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
-use crate::blob::store::{BlobTx, ContainerRow, Retained};
+use crate::blob::store::{BlobTx, ContainerRow};
 use crate::db::DbService as _;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::ContainerLease;
@@ -29,13 +29,7 @@ pub struct NewContainer {
 }
 
 /// A container as it is listed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Container {
-    pub name: String,
-    pub state: ContainerState,
-    /// Of a deleted container that is kept: its version, and until when.
-    pub deleted: Option<(String, Retained)>,
-}
+pub type Container = ContainerRow<ContainerState>;
 
 /// A page of containers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -44,12 +38,6 @@ pub struct ContainerPage {
     pub containers: Vec<Container>,
     /// The name that the next page begins with.
     pub next: Option<String>,
-}
-
-impl From<ContainerRow<ContainerState>> for Container {
-    fn from(row: ContainerRow<ContainerState>) -> Self {
-        Self { name: row.name, state: row.record, deleted: row.retained }
-    }
 }
 
 impl BlobService {
@@ -218,9 +206,8 @@ impl BlobService {
         deleted: bool,
     ) -> BlobResult<ContainerPage> {
         self.look(cx, |look| {
-            let (mut rows, next) = look.tx.list_containers(prefix, from, limit, deleted)?;
-            rows.retain(|row| is_kept(row, look.now));
-            let containers = rows.into_iter().map(Container::from).collect();
+            let (mut containers, next) = look.tx.list_containers(prefix, from, limit, deleted)?;
+            containers.retain(|row| is_kept(row, look.now));
             Ok(ContainerPage { containers, next })
         })
     }
@@ -255,6 +242,6 @@ impl BlobService {
 }
 
 /// Whether a container is there, or deleted and still kept.
-fn is_kept(row: &ContainerRow<ContainerState>, now: Timestamp) -> bool {
+fn is_kept(row: &Container, now: Timestamp) -> bool {
     row.retained.as_ref().is_none_or(|(_, retained)| retained.until > now)
 }

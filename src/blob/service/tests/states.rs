@@ -14,7 +14,7 @@ fn a_deleted_container_is_kept_like_a_blob() {
         page.containers
     };
     assert!(list(false).is_empty());
-    let version = list(true)[0].deleted.clone().unwrap().0;
+    let version = list(true)[0].retained.clone().unwrap().0;
     let wrong = within(service.restore_container(&cx, "c", "nope", "c"));
     assert_eq!(denial(wrong), BlobDenial::ContainerNotFound);
     within(service.restore_container(&cx, "c", &version, "c")).unwrap();
