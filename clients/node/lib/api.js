@@ -84,11 +84,14 @@ class Api {
     const { request } = target.protocol === "https:" ? https : http;
     return new Promise((resolve, reject) => {
       const call = request(target, { method, headers, timeout, agent: false }, (answer) => {
-        const version = answer.headers["x-latchfs-api"] ?? VERSION;
+        const version = answer.headers["x-latchfs-api"];
         if (version === VERSION) return resolve(answer);
         answer.destroy();
-        const both = `${this.url} speaks version ${version} of the API, this package version ${VERSION}`;
-        reject(new LatchfsError(`the server at ${both}: use the package and the server of one release`));
+        // A server of 0.2 names none.
+        const spoken = version === undefined ? "no version" : `version ${version}`;
+        const both = `${this.url} speaks ${spoken} of the API, this package version ${VERSION}`;
+        const cure = "use the package and the server of one release, and the server's admin address";
+        reject(new LatchfsError(`the server at ${both}: ${cure}`));
       });
       call.on("timeout", () => call.destroy(new Error(`no answer within ${timeout} ms`)));
       call.on("error", (cause) => {

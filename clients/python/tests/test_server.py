@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Optional
 
 import pytest
 import requests
@@ -47,11 +48,15 @@ def test_a_server_says_where_its_services_are_and_ends_with_its_block() -> None:
     server.close()
 
 
-def test_a_server_with_another_version_of_the_api_is_told_from_one_that_is_broken() -> None:
+@pytest.mark.parametrize("sent, spoken", [("999", "version 999"), (None, "no version")])
+def test_a_server_with_another_version_of_the_api_is_told_from_one_that_is_broken(
+    sent: Optional[str], spoken: str
+) -> None:
     class Other(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
-            self.send_header("x-latchfs-api", "999")
+            if sent is not None:
+                self.send_header("x-latchfs-api", sent)
             self.send_header("content-length", "2")
             self.end_headers()
             self.wfile.write(b"{}")
@@ -61,7 +66,7 @@ def test_a_server_with_another_version_of_the_api_is_told_from_one_that_is_broke
 
     with http.server.HTTPServer(("127.0.0.1", 0), Other) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
-        with pytest.raises(LatchfsError, match="speaks version 999 of the API, this package"):
+        with pytest.raises(LatchfsError, match=f"speaks {spoken} of the API, this package"):
             Server.connect(f"http://127.0.0.1:{other.server_port}")
         other.shutdown()
 

@@ -136,12 +136,15 @@ class Api:
                 f"{method} {self.url}{target}: {error}; does the server run, and is this its "
                 "admin address?"
             ) from error
-        version = answer.getheader("x-latchfs-api", VERSION)
+        # A server of 0.2 names none.
+        version = answer.getheader("x-latchfs-api")
         if version != VERSION:
             connection.close()
+            spoken = "no version" if version is None else f"version {version}"
             raise LatchfsError(
-                f"the server at {self.url} speaks version {version} of the API, this package "
-                f"version {VERSION}: use the package and the server of one release"
+                f"the server at {self.url} speaks {spoken} of the API, this package version "
+                f"{VERSION}: use the package and the server of one release, and the server's "
+                "admin address"
             )
         return connection, answer
 
