@@ -77,8 +77,10 @@ def test_a_race_is_found_and_its_token_replays_it(pytester: pytest.Pytester) -> 
             "*2 *B *Get Blob *blob:box/count *B *206*",
             "*3 *B *Put Blob *blob:box/count *B *201*",
             "*4 *A *Put Blob *blob:box/count *A *201*",
+            "*report: error: lost-update of blob:box/count*",
         ]
     )
+    run.stdout.no_fnmatch_line("*the last requests of the test*")
     found = re.search(r"--latchfs-schedule '(A\.B2\.A~[0-9a-f]{4})'", run.stdout.str())
     assert found
     again = pytester.runpytest_subprocess("--latchfs-schedule", found[1])
