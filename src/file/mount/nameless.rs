@@ -4,22 +4,21 @@
 //! once more through `/proc/self/fd`; else the file that has the name now, as if the kernel had
 //! looked the name up a moment later. Whether the open is granted is decided by the engine.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FopenFlags, ReplyOpen};
-use rustix::fs::{Mode, OFlags};
 
 use super::driver::Requester;
 use super::errno::errno;
 use super::open_files::OpenFile;
 use super::opens::{
-    Ask, Bytes, access, answer_file, ask_for, end, keep, make_file, strip_privileges,
+    Ask, Bytes, access, answer_file, ask_for, end, keep, make_file, open_for, strip_privileges,
 };
 use super::privileges;
 use super::state::State;
 use crate::file::rules::{Access, Denial};
-use crate::file::service::{FileError, FileKind, OpenedFile, Result, Stat, StoreError, proc_path};
+use crate::file::service::{FileError, FileKind, OpenedFile, Result, Stat};
 
 /// `open(2)` of a node that no path leads to.
 pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
@@ -133,7 +132,8 @@ fn grant_again(
     let truncates = ask.flags & libc::O_TRUNC != 0;
     // As the other open has its bytes: the kernel takes only one way for a node at a time.
     let passes = other.backing.is_some() && other.fd.is_none();
-    let fd = if passes && !truncates { None } else { Some(reopen(&held, access)?) };
+    let again = || open_for(access).open_again(&held);
+    let fd = if passes && !truncates { None } else { Some(again()?) };
     let cx = state.context(ask.caller.pid, "open");
     let opened = state.share().open_again(&cx, &other.handle, &ask.request, stat)?;
     if ask.writes_unprivileged() {
@@ -148,15 +148,4 @@ fn grant_again(
     let way = if passes { FopenFlags::empty() } else { FopenFlags::FOPEN_DIRECT_IO };
     let (handle, by_create) = (opened.handle, false);
     Ok((OpenFile { handle, node, access, fd, backing, by_create, before_flock }, way, cuts))
-}
-
-/// Another descriptor of the same file.
-fn reopen(held: impl AsFd, wanted: Access) -> Result<OwnedFd> {
-    let how = match (wanted.contains(Access::R), wanted.contains(Access::W)) {
-        (true, true) => OFlags::RDWR,
-        (false, true) => OFlags::WRONLY,
-        _ => OFlags::RDONLY,
-    };
-    let opened = rustix::fs::open(proc_path(held), how | OFlags::CLOEXEC, Mode::empty());
-    Ok(opened.map_err(|errno| StoreError::Io { what: "opening again", source: errno.into() })?)
 }

@@ -1,9 +1,11 @@
 //! Renames by REST, by the mount, and exchanges.
 
+use std::fs::File;
+
 use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{
-    Metadata, MoveHow, NameRules, PropertyChanges, Renamed, RestRename, Result, TimeChange,
-    WhichHandles,
+    Metadata, MoveHow, NameRules, OpenFor, PropertyChanges, Renamed, RestRename, Result,
+    TimeChange, WhichHandles,
 };
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::{LeaseDenial, LeaseOn};
@@ -281,6 +283,29 @@ fn a_handle_whose_name_was_taken_away_does_not_reach_the_next_file_of_that_name(
     assert_eq!(it.bytes("f"), b"second");
     share.close(&handle).unwrap();
     assert!(it.exists("f"));
+}
+
+/// The mount makes the descriptor of an open after the grant.
+#[test]
+fn the_descriptor_of_an_open_leads_to_its_file_though_the_name_was_taken_since_the_grant() {
+    let it = Fixture::new();
+    let (share, who) = (it.share(), caller("mount"));
+    for name in ["removed", "replaced"] {
+        it.file(name, b"first");
+        let handle = it.open(name, "r", "rwd");
+        if name == "removed" {
+            share.remove(&who, &path(name), (false, NameRules::Posix)).unwrap();
+        }
+        it.file("new", b"second");
+        let over = (&path("new"), &path(name));
+        share.move_to(&who, over, (MoveHow::Replace, NameRules::Posix)).unwrap();
+        for how in [OpenFor::Read, OpenFor::Path] {
+            let file = File::from(share.backing_of(&handle, how).unwrap());
+            assert_eq!(file.metadata().unwrap().len(), 5, "{name}");
+        }
+        share.close(&handle).unwrap();
+        assert_eq!(it.bytes(name), b"second");
+    }
 }
 
 #[test]

@@ -130,11 +130,15 @@ impl Share {
         Ok(self.disk().open_file(&found.path, how)?)
     }
 
-    /// A descriptor of the handle's file, by the name that the file has now.
+    /// A descriptor of the handle's file, by the name that the file has now, or by the one that was
+    /// kept when its name went.
     pub fn backing_of(&self, handle: &Handle, how: OpenFor) -> Result<OwnedFd> {
         // Under both locks the name stays the file's, unless it is changed directly on the disk.
         let _names = self.names()?;
-        self.latched(handle, |_, path| {
+        self.latched(handle, |latched, path| {
+            if let Some(kept) = &latched.nameless {
+                return Ok(how.open_again(kept)?);
+            }
             let fd = self.disk().open_file(path, how)?;
             if Stat::of(&fd)?.id != handle.file() {
                 return Err(Denial::NotFound.into());

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 
 use super::beneath::{Dir, Root};
 use super::kept_dirs::BELIEVED_FOR;
@@ -75,6 +75,24 @@ pub enum OpenFor {
     WriteOnly,
     /// Attributes, and as a place to start from.
     Path,
+}
+
+impl OpenFor {
+    const fn flags(self) -> OFlags {
+        match self {
+            Self::Read => OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY),
+            Self::Write => OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY),
+            Self::WriteOnly => OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY),
+            Self::Path => OFlags::PATH,
+        }
+    }
+
+    /// Opens the file of a descriptor once more, whether or not it still has a name.
+    pub fn open_again(self, file: impl AsFd) -> Result<OwnedFd, StoreError> {
+        let flags = self.flags() | OFlags::CLOEXEC;
+        rustix::fs::open(proc_path(file), flags, Mode::empty())
+            .map_err(|errno| StoreError::Io { what: "opening again", source: errno.into() })
+    }
 }
 
 #[derive(Debug)]
@@ -185,14 +203,8 @@ impl ShareDir {
     /// Opens an exact path; a symbolic link at its end is not followed (`NotFound`, but for
     /// [`OpenFor::Path`]). Never waits for the other end of a FIFO.
     pub fn open_file(&self, path: &SharePath, how: OpenFor) -> Result<OwnedFd, StoreError> {
-        let flags = match how {
-            OpenFor::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
-            OpenFor::Write => OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY,
-            OpenFor::WriteOnly => OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
-            OpenFor::Path => OFlags::PATH,
-        };
         self.root
-            .open_at(path.as_str(), flags | OFlags::NOFOLLOW)
+            .open_at(path.as_str(), how.flags() | OFlags::NOFOLLOW)
             .map_err(|errno| self.root.refusal(path.as_str(), "opening a file", errno))
     }
 
