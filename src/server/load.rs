@@ -5,21 +5,23 @@
 //! exists stays as it is. The names and values that are allowed are decided by each service.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::Read;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use schemars::{JsonSchema, Schema, schema_for};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::container_seed::upload;
 use super::{Account, Accounts};
 use crate::api::Loaded;
-use crate::blob::rules::name::{check_blob, check_container};
+use crate::blob::rules::name::{check_blob, check_container, kept_name};
 use crate::blob::rules::{BlobDenial, ContentProperties};
 use crate::blob::service::{AccessConditions, BlobAt, BlobError, NewBlob, NewContainer};
 use crate::http::xml::is_xml;
@@ -35,28 +37,33 @@ use crate::table::service::{TableError, Write};
 /// The longest load file. Blobs that are files of their own do not count.
 const LOAD_MAX: u64 = 64 << 20;
 
+/// An object of JSON: serde alone also takes an array of its values.
+#[derive(Debug, JsonSchema)]
+#[schemars(transparent)]
+struct Object<T>(T);
+
 /// A load file: what a server is to have in Blob, Queue and Table. What exists stays as it is.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadFile {
     #[serde(default)]
-    containers: Vec<LoadContainer>,
+    containers: Vec<Object<LoadContainer>>,
     #[serde(default)]
-    queues: Vec<LoadQueue>,
+    queues: Vec<Object<LoadQueue>>,
     #[serde(default)]
-    tables: Vec<LoadTable>,
+    tables: Vec<Object<LoadTable>>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadContainer {
     name: String,
     #[serde(default)]
-    blobs: Vec<LoadBlob>,
+    blobs: Vec<Object<LoadBlob>>,
 }
 
 /// A block blob: its content is either a text or a file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadBlob {
     name: String,
@@ -67,7 +74,7 @@ struct LoadBlob {
     content_type: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadQueue {
     name: String,
@@ -76,7 +83,7 @@ struct LoadQueue {
     messages: Vec<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoadTable {
     name: String,
@@ -86,7 +93,7 @@ struct LoadTable {
 
 /// An entity as Insert Entity takes it: `NAME@odata.type` gives a property another type than that
 /// of its JSON value
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 struct LoadEntity {
     #[serde(rename = "PartitionKey")]
     partition: String,
@@ -122,6 +129,26 @@ pub fn schema() -> Schema {
     schema_for!(LoadFile)
 }
 
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Keys(PhantomData))
+    }
+}
+
+struct Keys<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Keys<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
 impl Load {
     /// Reads a load file.
     pub fn read(path: &Path) -> Result<Self, String> {
@@ -133,7 +160,8 @@ impl Load {
             let why = format!("a load file has at most {LOAD_MAX} bytes: give blobs as files");
             return Err(about(&why));
         }
-        let load: LoadFile = serde_json::from_slice(&bytes).map_err(|why| about(&why))?;
+        let Object(load) =
+            serde_json::from_slice::<Object<LoadFile>>(&bytes).map_err(|why| about(&why))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         load.checked(folder).map_err(|why| about(&why))
     }
@@ -177,21 +205,22 @@ impl LoadFile {
     /// The steps of the file, each checked as its service checks it.
     fn checked(self, folder: &Path) -> Result<Load, String> {
         let mut found = Found::default();
-        for LoadContainer { name, blobs } in self.containers {
+        for Object(LoadContainer { name, blobs }) in self.containers {
             let object = ObjectAddress::Container(name.clone());
             found
                 .add(&object, || check_container(&name).map(|()| Step::Container(name.clone())))?;
-            for blob in blobs {
+            for Object(mut blob) in blobs {
+                blob.name = kept_name(blob.name.into()).into_owned();
                 let object =
                     ObjectAddress::Blob { container: name.clone(), name: blob.name.clone() };
                 found.add(&object, || blob.step(&name, folder))?;
             }
         }
-        for LoadQueue { name, messages } in self.queues {
+        for Object(LoadQueue { name, messages }) in self.queues {
             let object = ObjectAddress::Queue(name.clone());
             found.add(&object, || queue(name, messages))?;
         }
-        for LoadTable { name, entities } in self.tables {
+        for Object(LoadTable { name, entities }) in self.tables {
             let object = ObjectAddress::Table(name.to_lowercase());
             let parsed = TableName::parse(&name).map_err(|why| format!("table:{name}: {why}"))?;
             found.add(&object, || Ok::<_, String>(Step::Table(parsed.clone())))?;

@@ -77,6 +77,11 @@ fn a_wrong_load_file_is_refused_with_its_place_and_nothing_is_made() {
     let cases = [
         ("{\n\"queus\": []}".to_owned(), "wrong.json: unknown field `queus`"),
         ("{\n\"queues\": [{\"name\": 5}]}".to_owned(), "at line 2 column 21"),
+        ("[]".to_owned(), "invalid type: sequence, expected an object at line 1 column 0"),
+        (
+            r#"{"containers": [["docs", []]]}"#.to_owned(),
+            "invalid type: sequence, expected an object at line 1 column 16",
+        ),
         (r#"{"queues": [{"name": "Jobs"}]}"#.to_owned(), "queue:Jobs: 'Jobs' has 'J'"),
         (r#"{"tables": [{"name": "1st"}]}"#.to_owned(), "table:1st: "),
         (r#"{"queues": [{"name": "a-b"}, {"name": "a-b"}]}"#.to_owned(), "a-b is named twice"),
@@ -88,6 +93,10 @@ fn a_wrong_load_file_is_refused_with_its_place_and_nothing_is_made() {
         (
             r#"{"tables": [{"name": "rows", "entities": [{"PartitionKey": "a"}]}]}"#.to_owned(),
             "missing field `RowKey` at line 1",
+        ),
+        (
+            container(r#"{"name": "a/b", "text": ""}, {"name": "a\\b", "text": ""}"#),
+            "blob:docs/a/b is named twice",
         ),
         (container(r#"{"name": "a"}"#), "blob:docs/a: give either text or file"),
         (container(r#"{"name": "a", "file": "none"}"#), "none: No such file"),
