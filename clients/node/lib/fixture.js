@@ -4,7 +4,7 @@ const { randomUUID } = require("node:crypto");
 
 const { tell } = require("./report.js");
 const { Server } = require("./server.js");
-const { finding } = require("./story.js");
+const { finding, lastRun } = require("./story.js");
 
 /** Starts a server, or uses the one that LATCHFS_URL names. `end` says what its report has. */
 async function startOrConnect(options) {
@@ -33,8 +33,9 @@ async function ended(server, since) {
 /** The lines of the story of a test that failed, or why there is none. */
 async function storyOf(server, mark, name) {
   try {
-    const lines = await server.story(mark);
-    const { findings } = await server.report({ since: name, level: "warn" });
+    const run = lastRun(await server.events({ after: mark, kind: "mark" }));
+    const lines = await server.story(run?.seq ?? mark);
+    const { findings } = await server.report({ since: run?.detail ?? name, level: "warn" });
     lines.push(...findings.map((one) => `report: ${finding(one)}`));
     return lines.length > 0 ? ["latchfs: the last requests of the test", ...lines] : [];
   } catch (error) {

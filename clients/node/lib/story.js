@@ -29,4 +29,9 @@ function finding({ level, rule, object, count, mark, message }) {
   return `${level}: ${rule} of ${object}${times}${mark ? `, in ${mark}` : ""}: ${message}`;
 }
 
-module.exports = { finding, line };
+/** The mark of the last run of a test that was explored: its requests are the story to tell. */
+function lastRun(marks) {
+  return marks.filter(({ detail }) => detail.startsWith("exploration ")).at(-1);
+}
+
+module.exports = { finding, lastRun, line };

@@ -37,6 +37,26 @@ test("a failed test tells its story, with the names of clients", async () => {
   assert.doesNotMatch(run.stdout, /of-another-test/);
 });
 
+test("the story of an explored test is that of the failing run", async () => {
+  const program = `
+    const { test } = require("node:test");
+    const { useLatchfs } = require("latchfs/node-test");
+    const latchfs = useLatchfs({ args: ["--no-auth"] });
+    const get = (client) => async () => {
+      const headers = { "x-latchfs-client": client, "x-ms-version": "2026-10-06" };
+      await (await fetch(latchfs.endpoints.blob + "/box/a", { headers })).text();
+    };
+    test("fails in each order", () =>
+      latchfs.explore(async (run) => {
+        await run.clients({ A: get("A"), B: get("B") });
+        throw new Error("on purpose");
+      }));`;
+  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  const run = spawnSync(process.execPath, ["--test-reporter=tap", "-e", program], { encoding: "utf8", env });
+  const story = run.stdout.match(/^# [AB]: Get Blob blob:box\/a -> 404.*$/gm);
+  assert.equal(story?.length, 2, run.stdout);
+});
+
 test("the report is told at the end, and fails the tests where it is to", async () => {
   const program = `
     const { test } = require("node:test");

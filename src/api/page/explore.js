@@ -79,7 +79,7 @@ const commands = (token) => [
 /** What is known of an exploration, in a line. */
 function verdict(one) {
   const runs = plural(one.runs, 'run');
-  if (one.failure) return ['bad', `Fails in the order ${one.failure.token}, found in ${runs}.`];
+  if (one.failure) return ['bad', `Fails in the order ${one.failure.token}, found in run ${one.failure.run}.`];
   if (!one.done && !one.ended) return ['muted', `${runs} so far.`];
   return one.complete ? ['good', `Passes in all ${runs}, which are all orders that matter.`] : ['held', `Passes in ${runs}; not complete.`];
 }

@@ -265,7 +265,8 @@ fn words(found: &Exploration, last: Option<&Failure>, paint: Paint) -> String {
         text += &order(&failure.order);
         if let Some(Failure { why, output }) = last {
             let _ = write!(text, "{}{}: ", printable(output), paint.bad("fails"));
-            let _ = writeln!(text, "{} in this order, found in {runs} runs", printable(why));
+            let _ =
+                writeln!(text, "{} in this order, found in run {}", printable(why), failure.run);
         }
         let token = paint.bold(&format!("--replay '{}'", failure.token));
         let _ = writeln!(text, "To run it again, add {token} to the command.");

@@ -82,7 +82,7 @@ fn the_first_race_of_the_page_is_found_as_shown_and_its_cure_passes() {
     let token = again.expect("a token").1.trim_end_matches('\'');
     let again = project.pytest(&["test_visits.py", "--latchfs-schedule", token]).output();
     let again = String::from_utf8_lossy(&again.expect("pytest runs").stdout).into_owned();
-    assert!(again.contains("found in 1 order") && again.contains("1 failed"), "{again}");
+    assert!(again.contains("found in run 1") && again.contains("1 failed"), "{again}");
     project.sandbox.write("test_visits.py", CURED);
     let passed = sandbox::succeeded(project.pytest(&["test_visits.py"]));
     assert_shown(shown[1], &passed);

@@ -54,7 +54,7 @@ class Explored:
     """What a search found."""
 
     runs: int
-    """How many orders were run."""
+    """How often the test ran."""
     complete: bool
     """Whether every order that matters was run."""
     why: list[str]
@@ -65,7 +65,8 @@ class Explored:
     def __str__(self) -> str:
         orders = f"{self.runs} order{'' if self.runs == 1 else 's'}"
         if self.failure is not None:
-            text = f"failed in the order {self.failure.token}, found in {orders}"
+            token, run = self.failure.token, self.failure.run
+            text = f"failed in the order {token}, found in run {run} of {self.runs}"
         else:
             text = f"passed in {orders}, {'which are all' if self.complete else 'not complete'}"
         return "; ".join([text, *self.why])
