@@ -12,7 +12,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use rustix::fs::XattrFlags;
 use serde::Serialize;
 
@@ -46,7 +45,7 @@ pub struct Doctor {
     data: PathBuf,
 
     /// Leave out what only mounts need
-    #[arg(long, env = "LATCHFS_NO_MOUNT", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "LATCHFS_NO_MOUNT")]
     no_mount: bool,
 
     #[command(flatten)]

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::locate::{AccountNames, LocatedFile, Where, object};
@@ -39,11 +38,11 @@ pub struct EventsCommand {
     path: Option<PathBuf>,
 
     /// Keep printing new events, until Ctrl-C or the end of the server
-    #[arg(short, long, env = "LATCHFS_FOLLOW", value_parser = BoolishValueParser::new())]
+    #[arg(short, long, env = "LATCHFS_FOLLOW")]
     follow: bool,
 
     /// A line of JSON for each event
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "LATCHFS_JSON")]
     json: bool,
 
     #[command(flatten)]

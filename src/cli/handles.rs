@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::locate::{AccountNames, LocatedFile, WhereAndOutput, refused};
@@ -26,7 +25,6 @@ pub struct Handles {
 
     /// Include everything below PATH
     #[arg(short, long, requires = "path", env = "LATCHFS_RECURSIVE")]
-    #[arg(value_parser = BoolishValueParser::new())]
     recursive: bool,
 
     #[command(flatten)]

@@ -7,10 +7,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::builder::Resettable;
-use clap::{Args, Command, CommandFactory};
+use clap::builder::{BoolishValueParser, Resettable};
+use clap::{Arg, ArgAction, Args, Command, CommandFactory};
 use clap_complete::Shell;
 
+use super::serve::HEADING;
 use super::{Cli, HEADINGS, out};
 
 /// The program with its help laid out: that of each command, and its own in groups.
@@ -43,9 +44,20 @@ fn each(command: Command) -> Command {
     command
         .long_about(Resettable::Reset)
         .after_help(below.join("\n\n"))
-        // The names follow from those of the options, and one page lists them.
-        .mut_args(|argument| argument.hide_env(true))
+        .mut_args(each_argument)
         .mut_subcommands(each)
+}
+
+/// A switch takes `1`, `yes` and the like from its variable. The names of variables are not shown:
+/// they follow from those of the options, and one page lists them.
+fn each_argument(argument: Arg) -> Arg {
+    let of_azurite = argument.get_help_heading() == Some(HEADING);
+    let hidden = of_azurite || argument.is_hide_short_help_set();
+    let argument = argument.hide_env(true).hide_short_help(hidden);
+    if matches!(argument.get_action(), ArgAction::SetTrue) {
+        return argument.value_parser(BoolishValueParser::new());
+    }
+    argument
 }
 
 /// Print the completions for a shell

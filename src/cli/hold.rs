@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Error, Result, bail};
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -55,7 +54,7 @@ pub struct HoldCommand {
     disposition: String,
 
     /// Errors as JSON too; the handle always is
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "LATCHFS_JSON")]
     json: bool,
 
     #[command(flatten)]

@@ -7,7 +7,6 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 use serde_json::json;
@@ -19,7 +18,7 @@ use crate::api::{ClientError, RefusalDetail};
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct Output {
     /// One line of JSON
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "LATCHFS_JSON")]
     pub json: bool,
 }
 

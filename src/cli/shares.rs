@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::builder::BoolishValueParser;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::locate::{AccountAndOutput, answered};
 use crate::api::{self, ClientError, GetShares, ShareEntry, ShareList};
@@ -28,7 +27,7 @@ enum SharesSubcommand {
     #[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
     List {
         /// And those that were deleted and can be restored
-        #[arg(long, env = "LATCHFS_DELETED", value_parser = BoolishValueParser::new())]
+        #[arg(long, env = "LATCHFS_DELETED")]
         deleted: bool,
 
         #[command(flatten)]

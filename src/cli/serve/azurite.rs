@@ -56,68 +56,66 @@ const KEEP_ALIVE_MAX: u64 = 86_400;
 pub struct Azurite {
     /// Start as Azurite does: its services, no mount, and its lines on standard output once ready
     #[arg(long, value_enum, value_name = "WHICH", env = "LATCHFS_AZURITE")]
-    #[arg(hide_short_help = true)]
     azurite: Option<AzuriteCommand>,
 
     /// Host that the Blob service listens on
-    #[arg(long = "blobHost", value_name = "HOST", value_parser = host, hide_short_help = true)]
+    #[arg(long = "blobHost", value_name = "HOST", value_parser = host)]
     blob_host: Option<ListenHost>,
 
     /// Port of the Blob service
-    #[arg(long = "blobPort", value_name = "PORT", hide_short_help = true)]
+    #[arg(long = "blobPort", value_name = "PORT")]
     blob_port: Option<u16>,
 
     /// Seconds that a connection to the Blob service may be idle
-    #[arg(long = "blobKeepAliveTimeout", value_name = "SECONDS", hide_short_help = true)]
+    #[arg(long = "blobKeepAliveTimeout", value_name = "SECONDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=KEEP_ALIVE_MAX))]
     blob_keep_alive: Option<u64>,
 
     /// Host that the Queue service listens on
-    #[arg(long = "queueHost", value_name = "HOST", value_parser = host, hide_short_help = true)]
+    #[arg(long = "queueHost", value_name = "HOST", value_parser = host)]
     queue_host: Option<ListenHost>,
 
     /// Port of the Queue service
-    #[arg(long = "queuePort", value_name = "PORT", hide_short_help = true)]
+    #[arg(long = "queuePort", value_name = "PORT")]
     queue_port: Option<u16>,
 
     /// Seconds that a connection to the Queue service may be idle
-    #[arg(long = "queueKeepAliveTimeout", value_name = "SECONDS", hide_short_help = true)]
+    #[arg(long = "queueKeepAliveTimeout", value_name = "SECONDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=KEEP_ALIVE_MAX))]
     queue_keep_alive: Option<u64>,
 
     /// Host that the Table service listens on
-    #[arg(long = "tableHost", value_name = "HOST", value_parser = host, hide_short_help = true)]
+    #[arg(long = "tableHost", value_name = "HOST", value_parser = host)]
     table_host: Option<ListenHost>,
 
     /// Port of the Table service
-    #[arg(long = "tablePort", value_name = "PORT", hide_short_help = true)]
+    #[arg(long = "tablePort", value_name = "PORT")]
     table_port: Option<u16>,
 
     /// Seconds that a connection to the Table service may be idle
-    #[arg(long = "tableKeepAliveTimeout", value_name = "SECONDS", hide_short_help = true)]
+    #[arg(long = "tableKeepAliveTimeout", value_name = "SECONDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=KEEP_ALIVE_MAX))]
     table_keep_alive: Option<u64>,
 
     /// Certificate for https, in PEM; with --key
     #[arg(long, value_name = "FILE", conflicts_with = "tls")]
-    #[arg(hide_short_help = true)]
     cert: Option<PathBuf>,
 
     /// Key of --cert, in PEM
-    #[arg(long, value_name = "FILE", requires = "cert", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
     /// Refused: a PFX file is not read
-    #[arg(long, value_name = "PASSWORD", hide_short_help = true)]
+    #[arg(long, value_name = "PASSWORD")]
     pwd: Option<String>,
 
     /// Write the log, with debug messages, to this file
-    #[arg(short = 'd', long, value_name = "FILE", hide_short_help = true)]
+    #[arg(short = 'd', long, value_name = "FILE")]
     pub debug: Option<PathBuf>,
 
     /// Most megabytes of data in memory; with --in-memory
     #[arg(long = "extentMemoryLimit", value_name = "MB", requires = "in_memory")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     memory_limit: Option<u64>,
 
     #[command(flatten)]
@@ -130,23 +128,23 @@ pub struct Azurite {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 struct Switches {
     /// Take the account from the path of a URL only, never from its host
-    #[arg(long = "disableProductStyleUrl", hide_short_help = true)]
+    #[arg(long = "disableProductStyleUrl")]
     path_style: bool,
 
     /// Accept every value of x-ms-version
-    #[arg(long = "skipApiVersionCheck", hide_short_help = true)]
+    #[arg(long = "skipApiVersionCheck")]
     any_version: bool,
 
     /// Accept headers and parameters that are not known: always the case here
-    #[arg(short = 'L', long, hide_short_help = true)]
+    #[arg(short = 'L', long)]
     loose: bool,
 
     /// Print no line for each request: always the case here
-    #[arg(short = 's', long, hide_short_help = true)]
+    #[arg(short = 's', long)]
     silent: bool,
 
     /// Send no telemetry: always the case here
-    #[arg(long = "disableTelemetry", hide_short_help = true)]
+    #[arg(long = "disableTelemetry")]
     no_telemetry: bool,
 }
 

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::file::mount::{MountOptions, ShareRule, UnlinkMode};
@@ -33,33 +32,27 @@ pub struct Behaviour {
     pub unlink: Unlink,
 
     /// Byte-range locks refuse reads and writes, not only other locks
-    #[arg(long, env = "LATCHFS_MANDATORY_LOCKS", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_MANDATORY_LOCKS", hide_short_help = true)]
     pub mandatory_locks: bool,
 
     /// Treat flock as a share mode: exclusive as none, shared as rwd
-    #[arg(long, env = "LATCHFS_FLOCK_AS_SHARE_MODE", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_FLOCK_AS_SHARE_MODE", hide_short_help = true)]
     pub flock_as_share_mode: bool,
 
     /// Names that differ only in case are different names
-    #[arg(long, env = "LATCHFS_CASE_SENSITIVE", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_CASE_SENSITIVE", hide_short_help = true)]
     pub case_sensitive: bool,
 
     /// Turn kernel passthrough off: slower, but every read and write goes through latchfs
-    #[arg(long, env = "LATCHFS_NO_PASSTHROUGH", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_NO_PASSTHROUGH", hide_short_help = true)]
     pub no_passthrough: bool,
 
     /// Let other users use the mounts
-    #[arg(long, env = "LATCHFS_ALLOW_OTHER", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_ALLOW_OTHER", hide_short_help = true)]
     pub allow_other: bool,
 
     /// Allow no changes through the mounts
-    #[arg(long, env = "LATCHFS_READ_ONLY", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_READ_ONLY", hide_short_help = true)]
     pub read_only: bool,
 
     /// Show every file as owned by this user
@@ -160,8 +153,7 @@ const DELAY_MAX: u64 = 86_400;
 #[command(next_help_heading = "Behaviour")]
 pub struct Blobs {
     /// Keep a version of a blob whenever it is overwritten or deleted
-    #[arg(long, env = "LATCHFS_BLOB_VERSIONING", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_BLOB_VERSIONING", hide_short_help = true)]
     pub blob_versioning: bool,
 
     /// Seconds that copies of blobs and files stay pending, so that they can be aborted

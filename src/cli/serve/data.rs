@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use clap::builder::BoolishValueParser;
 
 use super::DATA_DIR;
 use crate::file::rules::name::{is_share_name, split_account};
@@ -45,7 +44,6 @@ pub struct DataArgs {
 
     /// Keep the data in memory and remove it at the end
     #[arg(long, visible_alias = "inMemoryPersistence", env = "LATCHFS_IN_MEMORY")]
-    #[arg(value_parser = BoolishValueParser::new())]
     pub in_memory: bool,
 
     /// Remove all data in --data first

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use clap::builder::{BoolishValueParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, Args, Command};
 
@@ -69,8 +69,7 @@ pub struct Listen {
     pub smb: Option<ListenAddress>,
 
     /// Let SMB clients leave their requests unsigned
-    #[arg(long, env = "LATCHFS_SMB_UNSIGNED", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_SMB_UNSIGNED", hide_short_help = true)]
     pub smb_unsigned: bool,
 
     /// Seconds until an SMB client that vanished loses its opens
@@ -79,8 +78,7 @@ pub struct Listen {
     pub smb_keep_alive: u64,
 
     /// Offer no service over HTTP, and no SMB unless --smb says where: mounts only
-    #[arg(long, env = "LATCHFS_NO_REST", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_NO_REST", hide_short_help = true)]
     pub no_rest: bool,
 
     /// An account and its key [default: the well-known one]
@@ -98,13 +96,11 @@ pub struct Listen {
     pub account_file: Option<PathBuf>,
 
     /// Accept requests without a signature
-    #[arg(long, env = "LATCHFS_NO_AUTH", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_NO_AUTH", hide_short_help = true)]
     pub no_auth: bool,
 
     /// Allow an address that other machines reach, although the key is public or none is needed
-    #[arg(long, env = "LATCHFS_EXPOSE", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_EXPOSE", hide_short_help = true)]
     pub expose: bool,
 
     /// A further host name of this server, such as that of a container
@@ -113,8 +109,7 @@ pub struct Listen {
     pub hosts: Vec<String>,
 
     /// Serve https, with a certificate that latchfs makes (self) or with yours
-    #[arg(long, value_name = "self|CERT.pem,KEY.pem", env = "LATCHFS_TLS")]
-    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "self|CERT.pem,KEY.pem", env = "LATCHFS_TLS", hide_short_help = true)]
     pub tls: Option<Certificate>,
 
     /// Which bearer tokens are accepted
@@ -218,7 +213,6 @@ impl Listen {
             keep_alive: BTreeMap::new(),
             tls: self.tls.clone(),
             copy_sources: self.copy_sources,
-            copy_delay: Duration::ZERO,
             error_names: self.error_names,
         })
     }

@@ -32,7 +32,6 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -46,7 +45,6 @@ use crate::file::service::shares::Control;
 use crate::rules::address::ObjectAddress;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};
 use azurite::Azurite;
-#[cfg(test)]
 pub use azurite::HEADING;
 use behaviour::{Behaviour, Blobs};
 use data::DataArgs;
@@ -90,13 +88,11 @@ pub struct Serve {
 
     /// Mount nothing
     #[arg(long, conflicts_with = "mounts", env = "LATCHFS_NO_MOUNT", help_heading = "Mounts")]
-    #[arg(value_parser = BoolishValueParser::new())]
     no_mount: bool,
 
     /// Stop the server when its last mount is unmounted
     #[arg(long, conflicts_with = "no_mount", env = "LATCHFS_UNTIL_UNMOUNTED")]
     #[arg(help_heading = "Mounts", hide_short_help = true)]
-    #[arg(value_parser = BoolishValueParser::new())]
     until_unmounted: bool,
 
     #[command(flatten)]
@@ -169,12 +165,12 @@ pub struct ServiceArgs {
 #[command(next_help_heading = "Server")]
 struct Process {
     /// Serve in the background; return once ready
-    #[arg(long, env = "LATCHFS_DAEMON", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "LATCHFS_DAEMON")]
     daemon: bool,
 
     /// Stop when standard input, a pipe, is closed: the server ends with the process that holds it
     #[arg(long, conflicts_with = "daemon", env = "LATCHFS_UNTIL_STDIN_CLOSES")]
-    #[arg(value_parser = BoolishValueParser::new(), hide_short_help = true)]
+    #[arg(hide_short_help = true)]
     until_stdin_closes: bool,
 
     /// Write JSON for scripts to this file once ready
@@ -182,8 +178,7 @@ struct Process {
     ready_file: Option<PathBuf>,
 
     /// Print the content of the ready file instead of the start screen
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "LATCHFS_JSON", hide_short_help = true)]
     json: bool,
 }
 

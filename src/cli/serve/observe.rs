@@ -24,8 +24,7 @@ pub struct EventArgs {
     pub journal: Recording,
 
     /// Append all events to this file, a line of JSON each
-    #[arg(long, value_name = "FILE", env = "LATCHFS_EVENT_LOG")]
-    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "FILE", env = "LATCHFS_EVENT_LOG", hide_short_help = true)]
     pub event_log: Option<PathBuf>,
 }
 

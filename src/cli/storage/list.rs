@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -41,7 +40,7 @@ pub struct Ls {
     object: Option<PathBuf>,
 
     /// All blobs below, not only those up to the next slash
-    #[arg(short, long, env = "LATCHFS_RECURSIVE", value_parser = BoolishValueParser::new())]
+    #[arg(short, long, env = "LATCHFS_RECURSIVE")]
     recursive: bool,
 
     #[command(flatten)]
