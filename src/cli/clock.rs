@@ -94,8 +94,7 @@ impl ClockCommand {
             None | Some(ClockSubcommand::Show(_)) => ask(&control, &GetClock {})?,
             Some(_) => ask(&control, &turn)?,
         };
-        common.output.show(&state, || words(&state) + "\n")?;
-        Ok(ExitCode::SUCCESS)
+        common.output.show(&state, || words(&state) + "\n")
     }
 }
 

@@ -57,8 +57,7 @@ impl History {
             "ETAG",
         ];
         let cells = if io::stdout().is_terminal() { short_row } else { row };
-        self.common.output.show_rows(latest, headings, cells)?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show_rows(latest, headings, cells)
     }
 }
 

@@ -46,8 +46,7 @@ impl LoadCommand {
         let control = self.common.server.server.find()?;
         let server = ApiClient::new(&control).of_account(self.common.server.account.as_deref());
         let loaded = server.ask(&LoadInto { file })?;
-        self.common.output.show(&loaded, || words(&loaded))?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&loaded, || words(&loaded))
     }
 }
 

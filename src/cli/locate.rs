@@ -471,10 +471,7 @@ pub fn answered<T: Serialize>(
     words: impl FnOnce(&T) -> String,
 ) -> Result<ExitCode> {
     match asked {
-        Ok(answer) => {
-            output.show(&answer, || out::printable(&words(&answer)).into_owned())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Ok(answer) => output.show(&answer, || out::printable(&words(&answer)).into_owned()),
         Err(error) => refused(name, error),
     }
 }

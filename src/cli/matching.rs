@@ -71,8 +71,7 @@ pub fn words_of(requests: &Requests) -> (String, String) {
 
 /// Writes the number of the gate or fault that was added; `kind` is the key of the JSON.
 pub fn show_added(id: u64, kind: &str, output: Output) -> Result<ExitCode> {
-    output.show(&json!({ kind: id }), || format!("{id}\n"))?;
-    Ok(ExitCode::SUCCESS)
+    output.show(&json!({ kind: id }), || format!("{id}\n"))
 }
 
 /// Removes one gate or fault, or all.
@@ -87,6 +86,5 @@ pub fn remove(
         (None, Some(all)) => ask(&common.server.find()?, &all)?,
         (None, None) => usage!("name a {kind}, or --all"),
     };
-    common.output.show(&removed, String::new)?;
-    Ok(ExitCode::SUCCESS)
+    common.output.show(&removed, String::new)
 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::Args;
@@ -23,12 +24,14 @@ pub struct Output {
 }
 
 impl Output {
-    /// Writes the answer as JSON, or in words.
-    pub fn show(self, answer: &impl Serialize, words: impl FnOnce() -> String) -> io::Result<()> {
-        if self.json {
-            return print(&(serde_json::to_string(answer)? + "\n"));
-        }
-        print(&words())
+    /// Writes the answer as JSON, or in words, and gives the exit status of a command that is done.
+    pub fn show(
+        self,
+        answer: &impl Serialize,
+        words: impl FnOnce() -> String,
+    ) -> anyhow::Result<ExitCode> {
+        print(&if self.json { serde_json::to_string(answer)? + "\n" } else { words() })?;
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Writes an answer that is a table, as JSON or in rows.
@@ -37,7 +40,7 @@ impl Output {
         answer: &[T],
         headings: [&str; N],
         row: impl Fn(&T) -> [String; N],
-    ) -> io::Result<()> {
+    ) -> anyhow::Result<ExitCode> {
         self.show(&answer, || {
             let rows: Vec<_> = answer.iter().map(row).collect();
             table::text(headings, &rows)

@@ -70,11 +70,8 @@ impl ReportCommand {
         let paint = Paint::of(&io::stdout());
         let wide = io::stdout().is_terminal();
         self.common.output.show(&report, || words(&report, paint, wide))?;
-        Ok(if self.fail_on.is_some_and(|level| report.fails(level)) {
-            ExitCode::from(EXIT_DIFFERENT)
-        } else {
-            ExitCode::SUCCESS
-        })
+        let fails = self.fail_on.is_some_and(|level| report.fails(level));
+        Ok(if fails { ExitCode::from(EXIT_DIFFERENT) } else { ExitCode::SUCCESS })
     }
 }
 

@@ -264,8 +264,7 @@ impl Sas {
             "permissions": permissions.letters(),
             "expires": time::iso(signer.expiry),
         });
-        self.common.output.show(&answer, || form.clone() + "\n")?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&answer, || form.clone() + "\n")
     }
 
     fn signing(&self) -> Result<Signing> {

@@ -62,8 +62,7 @@ impl Unmount {
             Err(ClientError::NoServer { .. }) => clear(&path)?,
             Err(error) => return Err(error.into()),
         }
-        self.output.show(&json!({ "unmounted": path.to_string_lossy() }), String::new)?;
-        Ok(ExitCode::SUCCESS)
+        self.output.show(&json!({ "unmounted": path.to_string_lossy() }), String::new)
     }
 }
 
@@ -89,8 +88,7 @@ pub struct StatusCommand {
 impl StatusCommand {
     pub fn run(&self) -> Result<ExitCode> {
         let status = ask(&self.server.find()?, &GetStatus {})?;
-        self.output.show(&status, || words(&status, Paint::of(&io::stdout())))?;
-        Ok(ExitCode::SUCCESS)
+        self.output.show(&status, || words(&status, Paint::of(&io::stdout())))
     }
 }
 
@@ -161,7 +159,6 @@ impl StopCommand {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        self.output.show(&json!({ "stopped": pid }), String::new)?;
-        Ok(ExitCode::SUCCESS)
+        self.output.show(&json!({ "stopped": pid }), String::new)
     }
 }

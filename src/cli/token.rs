@@ -55,8 +55,7 @@ impl TokenCommand {
         }
         self.common.output.show(&given, || {
             if self.env { variables(&given) } else { format!("{}\n", given.access_token) }
-        })?;
-        Ok(ExitCode::SUCCESS)
+        })
     }
 }
 

@@ -87,8 +87,7 @@ impl Mk {
         if got.status() == NO_CONTENT && matches!(object, ObjectAddress::Queue(_)) {
             bail!("{object}: the queue exists already");
         }
-        self.common.output.show(&json!({ "created": object.to_string() }), String::new)?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&json!({ "created": object.to_string() }), String::new)
     }
 }
 
@@ -156,8 +155,7 @@ impl Rm {
             }
             error
         })?;
-        self.common.output.show(&json!({ "deleted": object.to_string() }), String::new)?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&json!({ "deleted": object.to_string() }), String::new)
     }
 
     /// Deletes the entries of a directory. Stops at the first entry that another client holds.

@@ -104,8 +104,7 @@ impl Ls {
             let length = row.length.map(|length| length.to_string()).unwrap_or_default();
             let ListingRow { object, kind, modified, etag, .. } = row;
             [object.clone(), (*kind).to_owned(), length, text(modified), text(etag)]
-        })?;
-        Ok(ExitCode::SUCCESS)
+        })
     }
 
     fn rows(&self, session: &Session, object: &ObjectAddress) -> Result<Vec<ListingRow>> {

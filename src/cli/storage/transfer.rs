@@ -115,8 +115,7 @@ impl Put {
             }
             other => usage!("{other} cannot be written: expected {OBJECT_FORM}"),
         }
-        self.common.output.show(&answer, String::new)?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&answer, String::new)
     }
 
     fn input(&self) -> Result<Box<dyn Read>> {
@@ -236,8 +235,7 @@ impl Get {
         let answer = json!({
             "object": object.to_string(), "length": length, "etag": etag(&got),
         });
-        self.common.output.show(&answer, String::new)?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&answer, String::new)
     }
 
     fn message(&self, session: &Session, queue: &str) -> Result<ExitCode> {
@@ -260,11 +258,9 @@ impl Get {
             let mut text = text.as_bytes();
             save(|out| Ok(io::copy(&mut text, out)?), file)
                 .with_context(|| file.display().to_string())?;
-            self.common.output.show(&message, String::new)?;
-            return Ok(ExitCode::SUCCESS);
+            return self.common.output.show(&message, String::new);
         }
-        self.common.output.show(&message, || with_line_end(text))?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&message, || with_line_end(text))
     }
 
     /// The file that the content goes to; none for standard output.
