@@ -20,15 +20,9 @@ Example:
 /// A client has a further key of the account. The key that signs a request, or the SAS of a
 /// request, names the client: through connection pools, proxies and containers. A reset leaves
 /// clients as they are; they end with the server.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
-pub struct ClientCommand {
-    #[command(subcommand)]
-    command: ClientSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum ClientSubcommand {
+#[command(after_help = EXAMPLE)]
+pub enum ClientCommand {
     /// Add a client; prints its connection string
     #[command(after_help = "Example:\n  latchfs client add worker-7")]
     Add {
@@ -57,30 +51,29 @@ enum ClientSubcommand {
 
 impl ClientCommand {
     pub fn run(&self) -> Result<ExitCode> {
-        let common = match &self.command {
-            ClientSubcommand::Add { common, .. }
-            | ClientSubcommand::List(common)
-            | ClientSubcommand::Remove { common, .. } => common,
+        let common = match self {
+            ClientCommand::Add { common, .. }
+            | ClientCommand::List(common)
+            | ClientCommand::Remove { common, .. } => common,
         };
         let (control, account) = common.find()?;
         let server = ApiClient::new(&control).of_account(account.as_deref());
-        match &self.command {
-            ClientSubcommand::Add { name, .. } => {
+        match self {
+            ClientCommand::Add { name, .. } => {
                 let added = server.ask(&api::AddClient { name: name.clone() })?;
-                common.output.show(&added, || format!("{}\n", added.connection_string))?;
+                common.output.show(&added, || format!("{}\n", added.connection_string))
             }
-            ClientSubcommand::List(_) => {
+            ClientCommand::List(_) => {
                 let api::ClientList { clients } = server.ask(&api::GetClients {})?;
                 let row = |one: &ClientEntry| [one.name.clone(), one.connection_string.clone()];
-                common.output.show_rows(&clients, ["NAME", "CONNECTION STRING"], row)?;
+                common.output.show_rows(&clients, ["NAME", "CONNECTION STRING"], row)
             }
-            ClientSubcommand::Remove { name, .. } => {
+            ClientCommand::Remove { name, .. } => {
                 server.ask(&api::RemoveClient { name: name.clone() })?;
                 let done = json!({ "removed": name });
-                common.output.show(&done, || format!("client {name} was removed\n"))?;
+                common.output.show(&done, || format!("client {name} was removed\n"))
             }
         }
-        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -100,8 +93,7 @@ impl ConnectionString {
     pub fn run(&self) -> Result<ExitCode> {
         let (control, account) = self.common.find()?;
         let told = of_server(&control, account.as_deref())?;
-        self.common.output.show(&told, || format!("{}\n", told.connection_string))?;
-        Ok(ExitCode::SUCCESS)
+        self.common.output.show(&told, || format!("{}\n", told.connection_string))
     }
 }
 

@@ -22,15 +22,9 @@ Example:
   latchfs fault remove --all";
 
 /// Make requests fail, take longer or lose their answer
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
-pub struct FaultCommand {
-    #[command(subcommand)]
-    command: FaultSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum FaultSubcommand {
+#[command(after_help = EXAMPLE)]
+pub enum FaultCommand {
     Add(Box<AddFault>),
     /// List the faults
     ///
@@ -65,7 +59,7 @@ enum Drop {
 /// Of several faults that match a request, the first one applies.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs fault add 'Put Blob' docs/a --drop after --times 1")]
-struct AddFault {
+pub struct AddFault {
     #[command(flatten)]
     matching: Matching,
 
@@ -115,15 +109,14 @@ struct FaultEffect {
 
 impl FaultCommand {
     pub fn run(&self) -> Result<ExitCode> {
-        match &self.command {
-            FaultSubcommand::Add(add) => add.run(),
-            FaultSubcommand::List(common) => {
+        match self {
+            FaultCommand::Add(add) => add.run(),
+            FaultCommand::List(common) => {
                 let FaultList { faults } = ask(&common.server.find()?, &GetFaults {})?;
                 let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
-                common.output.show_rows(&faults, headings, row)?;
-                Ok(ExitCode::SUCCESS)
+                common.output.show_rows(&faults, headings, row)
             }
-            FaultSubcommand::Remove { fault, all, common } => {
+            FaultCommand::Remove { fault, all, common } => {
                 let one = fault.map(|id| RemoveOne { id });
                 remove("fault", one, all.then_some(RemoveAll {}), common)
             }

@@ -27,15 +27,9 @@ Example:
 ///
 /// Lets a test choose the order of competing requests. A waiting request holds no lock, and is
 /// released after --limit.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
-pub struct GateCommand {
-    #[command(subcommand)]
-    command: GateSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum GateSubcommand {
+#[command(after_help = EXAMPLE)]
+pub enum GateCommand {
     Add(AddGate),
     /// List the gates, and the requests that wait at them
     ///
@@ -82,7 +76,7 @@ enum GateSubcommand {
 /// Add a gate; prints its number
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate add 'Put Blob' docs/a.txt --at committed")]
-struct AddGate {
+pub struct AddGate {
     #[command(flatten)]
     matching: Matching,
 
@@ -109,7 +103,7 @@ struct AddGate {
 /// Exits 1 if they have not within the time.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate wait 1 --count 2")]
-struct Wait {
+pub struct Wait {
     /// The gate
     gate: u64,
 
@@ -128,18 +122,18 @@ struct Wait {
 
 impl GateCommand {
     pub fn run(&self) -> Result<ExitCode> {
-        match &self.command {
-            GateSubcommand::Add(add) => add.run(),
-            GateSubcommand::List(common) => list(common),
-            GateSubcommand::Wait(wait) => wait.run(),
-            GateSubcommand::Release { gate, request, count, common } => {
+        match self {
+            GateCommand::Add(add) => add.run(),
+            GateCommand::List(common) => list(common),
+            GateCommand::Wait(wait) => wait.run(),
+            GateCommand::Release { gate, request, count, common } => {
                 let (gate, request, count) = (*gate, *request, *count);
                 let release = ReleaseGates { gate, request, count };
                 let Went { released: count } = ask(&common.server.find()?, &release)?;
                 common.output.show(&json!({ "released": count }), || format!("{count}\n"))?;
                 Ok(if count > 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
             }
-            GateSubcommand::Remove { gate, all, common } => {
+            GateCommand::Remove { gate, all, common } => {
                 remove("gate", gate.map(|id| RemoveOne { id }), all.then_some(RemoveAll {}), common)
             }
         }
@@ -163,12 +157,11 @@ fn list(common: &ServerAndOutput) -> Result<ExitCode> {
     let GateList { gates } = ask(&common.server.find()?, &GetGates {})?;
     let rows: Vec<_> = gates.iter().flat_map(rows).collect();
     if common.output.json {
-        common.output.show(&gates, String::new)?;
+        common.output.show(&gates, String::new)
     } else {
         let headings = ["GATE", "REQUEST", "AT", "OPERATION", "PATH", "STOPPED OR CLIENT"];
-        common.output.show_rows(&rows, headings, Clone::clone)?;
+        common.output.show_rows(&rows, headings, Clone::clone)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A gate, and below it the requests that wait.
@@ -201,8 +194,7 @@ impl Wait {
             let wait = WaitAtGate { id: self.gate, count: Some(self.count), timeout_ms };
             match ask(&control, &wait) {
                 Ok(waiting @ Waiting { .. }) => {
-                    self.common.output.show(&waiting, String::new)?;
-                    return Ok(ExitCode::SUCCESS);
+                    return self.common.output.show(&waiting, String::new);
                 }
                 Err(error) => match error.downcast_ref() {
                     Some(ClientError::Failed(failed)) if failed.kind == "timeout" => {

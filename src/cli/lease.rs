@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, WhereAndOutput, answered, object, refused};
@@ -12,15 +12,9 @@ use super::out;
 use crate::api::{BreakLease, Call, GetLease, LeaseBroken, LeaseFields, LeaseShown};
 
 /// Show or break the lease of a file, a share, a blob or a container
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt")]
-pub struct LeaseCommand {
-    #[command(subcommand)]
-    command: LeaseSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum LeaseSubcommand {
+#[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt")]
+pub enum LeaseCommand {
     /// Show a lease
     ///
     /// Its state, and the ID of the lease of a file, a blob or a container, which writing needs.
@@ -54,8 +48,8 @@ enum LeaseSubcommand {
 
 impl LeaseCommand {
     pub fn run(&self) -> Result<ExitCode> {
-        match &self.command {
-            LeaseSubcommand::Show { path, common } => {
+        match self {
+            LeaseCommand::Show { path, common } => {
                 let path = path.as_deref();
                 let shown = asked(path, &common.server, |object| GetLease { object })?;
                 answered(shown, name(path), common.output, |shown| match shown {
@@ -65,9 +59,7 @@ impl LeaseCommand {
                     LeaseShown::Object(told) => words(&told.object, &told.lease),
                 })
             }
-            LeaseSubcommand::Break { path, period, common } => {
-                end(path.as_deref(), *period, common)
-            }
+            LeaseCommand::Break { path, period, common } => end(path.as_deref(), *period, common),
         }
     }
 }

@@ -124,13 +124,13 @@ LATCHFS_DATA for --data: docs/configuration.md has them all. -V, --version: prin
 /// without a heading.
 macro_rules! commands {
     (
-        $($heading:literal { $($name:ident($command:ty),)* })*
+        $($heading:literal { $($(#[$how:meta])? $name:ident($command:ty),)* })*
         hidden { $($own:ident($hidden:ty),)* }
     ) => {
         #[derive(Debug, Subcommand)]
         #[expect(clippy::large_enum_variant, reason = "there is one, and it is read once")]
         enum Command {
-            $($($name($command),)*)*
+            $($($(#[$how])? $name($command),)*)*
             $($own($hidden),)*
         }
 
@@ -170,6 +170,7 @@ commands! {
         Hold(hold::HoldCommand),
         Run(run::RunCommand),
         CloseHandle(handles::CloseHandle),
+        #[command(subcommand)]
         Lease(lease::LeaseCommand),
         Undelete(marks::Undelete),
     }
@@ -179,7 +180,9 @@ commands! {
         Put(storage::Put),
         Get(storage::Get),
         Rm(storage::Rm),
+        #[command(subcommand)]
         Shares(shares::Shares),
+        #[command(subcommand)]
         Snapshot(snapshot::Snapshot),
         Load(load::LoadCommand),
         ConnectionString(client::ConnectionString),
@@ -188,9 +191,13 @@ commands! {
     }
     "Test bench" {
         Clock(clock::ClockCommand),
+        #[command(subcommand)]
         Gate(gate::GateCommand),
+        #[command(subcommand)]
         Fault(fault::FaultCommand),
+        #[command(subcommand)]
         State(state::StateCommand),
+        #[command(subcommand)]
         Client(client::ClientCommand),
         Explore(explore::Explore),
     }

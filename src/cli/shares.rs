@@ -10,15 +10,9 @@ use crate::api::{self, ClientError, GetShares, ShareEntry, ShareList};
 use crate::file::service::ShareDenial;
 
 /// List, make or delete shares
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs shares create docs --quota 10\n  latchfs shares list")]
-pub struct Shares {
-    #[command(subcommand)]
-    command: SharesSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum SharesSubcommand {
+#[command(after_help = "Example:\n  latchfs shares create docs --quota 10\n  latchfs shares list")]
+pub enum Shares {
     /// List the shares
     ///
     /// A table on a terminal, otherwise a line for each with tabs between: name, quota in GiB, how
@@ -68,14 +62,14 @@ enum SharesSubcommand {
 
 impl Shares {
     pub fn run(&self) -> Result<ExitCode> {
-        match &self.command {
-            SharesSubcommand::List { deleted, common } => list(*deleted, common),
-            SharesSubcommand::Create { name, quota, common } => {
+        match self {
+            Shares::List { deleted, common } => list(*deleted, common),
+            Shares::Create { name, quota, common } => {
                 let wanted = api::CreateShare { name: name.clone(), quota_gib: *quota };
                 let made = common.server.ask(&wanted);
                 answered(made, format!("share {name}"), common.output, |_| String::new())
             }
-            SharesSubcommand::Delete { name, snapshots, common } => {
+            Shares::Delete { name, snapshots, common } => {
                 let wanted = api::DeleteShare { name: name.clone(), snapshots: *snapshots };
                 let deleted = common.server.for_deletion().ask(&wanted).map_err(with_hint);
                 answered(deleted, format!("share {name}"), common.output, |_| String::new())
@@ -90,11 +84,10 @@ fn list(deleted: bool, common: &AccountAndOutput) -> Result<ExitCode> {
     if deleted {
         let [name, quota, snapshots, lease, mounts] = headings;
         let headings = [name, quota, snapshots, lease, mounts, "DELETED"];
-        common.output.show_rows(&shares, headings, row_with_version)?;
+        common.output.show_rows(&shares, headings, row_with_version)
     } else {
-        common.output.show_rows(&shares, headings, row)?;
+        common.output.show_rows(&shares, headings, row)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn row(share: &ShareEntry) -> [String; 5] {

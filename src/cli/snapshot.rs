@@ -17,15 +17,9 @@ const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of
                      directory, or the only one]";
 
 /// Take, list or delete snapshots of a share
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
-pub struct Snapshot {
-    #[command(subcommand)]
-    command: SnapshotSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum SnapshotSubcommand {
+#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
+pub enum Snapshot {
     /// Take a snapshot
     ///
     /// Prints its timestamp, by which REST clients name it. Files share their space with the
@@ -48,7 +42,7 @@ enum SnapshotSubcommand {
 
 /// The share, how to answer, and how to find the server.
 #[derive(Debug, Args)]
-struct ShareAndOutput {
+pub struct ShareAndOutput {
     #[arg(help = SHARE)]
     path: Option<PathBuf>,
 
@@ -61,28 +55,26 @@ struct ShareAndOutput {
 
 impl Snapshot {
     pub fn run(&self) -> Result<ExitCode> {
-        let (SnapshotSubcommand::Create(common)
-        | SnapshotSubcommand::List(common)
-        | SnapshotSubcommand::Delete { common, .. }) = &self.command;
+        let (Snapshot::Create(common) | Snapshot::List(common) | Snapshot::Delete { common, .. }) =
+            self;
         let target = common.server.target_or_share(common.path.as_deref())?;
         let share = target.share_name.clone();
-        match &self.command {
-            SnapshotSubcommand::Create(_) => {
+        match self {
+            Snapshot::Create(_) => {
                 let moving = Moving::new("Taking a snapshot");
                 let taken = take(&target, &moving);
                 drop(moving);
                 let words = |taken: &SnapshotTaken| format!("{}\n", taken.snapshot);
                 answered(taken.map_err(Into::into), "snapshot", common.output, words)
             }
-            SnapshotSubcommand::List(_) => {
+            Snapshot::List(_) => {
                 let listed = match target.ask(&GetSnapshots { share }) {
                     Ok(listed) => listed.snapshots,
                     Err(error) => return refused("snapshots", error),
                 };
-                common.output.show_rows(&listed, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
-                Ok(ExitCode::SUCCESS)
+                common.output.show_rows(&listed, ["SNAPSHOT"], |stamp| [stamp.clone()])
             }
-            SnapshotSubcommand::Delete { timestamp, .. } => {
+            Snapshot::Delete { timestamp, .. } => {
                 let snapshot = timestamp.clone();
                 let deleted = target.ask(&api::DeleteSnapshot { snapshot, share });
                 answered(deleted, timestamp, common.output, |_| String::new())

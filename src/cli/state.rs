@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use super::locate::{ServerAndOutput, ask};
@@ -21,15 +21,9 @@ Example:
 /// Acts on all services of all accounts, also while clients are connected and mounts are in use. A
 /// restore or reset closes open handles by force: programs get EIO from their descriptors. No ETag,
 /// receipt or handle is issued twice.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
-pub struct StateCommand {
-    #[command(subcommand)]
-    command: StateSubcommand,
-}
-
 #[derive(Debug, Subcommand)]
-enum StateSubcommand {
+#[command(after_help = EXAMPLE)]
+pub enum StateCommand {
     /// Save all data under a name
     ///
     /// A state of that name is replaced. It stays until it is deleted, also over a restart.
@@ -78,43 +72,40 @@ enum StateSubcommand {
 
 impl StateCommand {
     pub fn run(&self) -> Result<ExitCode> {
-        let common = match &self.command {
-            StateSubcommand::Save { common, .. }
-            | StateSubcommand::Restore { common, .. }
-            | StateSubcommand::List(common)
-            | StateSubcommand::Delete { common, .. }
-            | StateSubcommand::Reset(common) => common,
+        let common = match self {
+            StateCommand::Save { common, .. }
+            | StateCommand::Restore { common, .. }
+            | StateCommand::List(common)
+            | StateCommand::Delete { common, .. }
+            | StateCommand::Reset(common) => common,
         };
-        let server = match self.command {
-            StateSubcommand::Restore { .. } | StateSubcommand::Reset(_) => {
-                common.server.for_deletion()
-            }
+        let server = match self {
+            StateCommand::Restore { .. } | StateCommand::Reset(_) => common.server.for_deletion(),
             _ => common.server.clone(),
         };
         let control = server.find()?;
-        let (value, words) = match &self.command {
-            StateSubcommand::Save { name, .. } => {
+        let (value, words) = match self {
+            StateCommand::Save { name, .. } => {
                 let saved = ask(&control, &api::SaveState { name: name.clone() })?;
                 (json!(saved), format!("all data is saved as {}\n", saved.name))
             }
-            StateSubcommand::List(_) => {
+            StateCommand::List(_) => {
                 let api::StateList { states } = ask(&control, &api::GetStates {})?;
                 (json!(states), lines(&states))
             }
-            StateSubcommand::Restore { name, .. } => {
+            StateCommand::Restore { name, .. } => {
                 let done = ask(&control, &api::RestoreState { name: name.clone() })?;
                 (json!(done), format!("all data is that of state {name}\n"))
             }
-            StateSubcommand::Delete { name, .. } => {
+            StateCommand::Delete { name, .. } => {
                 let done = ask(&control, &api::DeleteState { name: name.clone() })?;
                 (json!(done), format!("state {name} was deleted\n"))
             }
-            StateSubcommand::Reset(_) => {
+            StateCommand::Reset(_) => {
                 (json!(ask(&control, &api::Reset {})?), "everything was removed\n".to_owned())
             }
         };
-        common.output.show(&value, || words)?;
-        Ok(ExitCode::SUCCESS)
+        common.output.show(&value, || words)
     }
 }
 
