@@ -31,8 +31,7 @@ pub(super) fn keys_of(
         *field = query.get(name).ok_or(AuthError::SasIncomplete(name))?;
     }
     let date = |at: usize| {
-        let unreadable =
-            || AuthError::SasUnreadable { field: KEY_FIELDS[at], value: fields[at].to_owned() };
+        let unreadable = || AuthError::unreadable(KEY_FIELDS[at], fields[at]);
         time::parse_iso(fields[at]).ok_or_else(unreadable)
     };
     let (start, expiry) = (date(2)?, date(3)?);

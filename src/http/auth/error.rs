@@ -171,6 +171,10 @@ pub enum TokenFault {
 }
 
 impl AuthError {
+    pub(super) fn unreadable(field: &'static str, value: &str) -> Self {
+        Self::SasUnreadable { field, value: value.to_owned() }
+    }
+
     /// The value of `x-ms-error-code`.
     pub const fn code(&self) -> &'static str {
         match self {

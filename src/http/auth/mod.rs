@@ -51,13 +51,13 @@ pub use error::{AuthError, CHALLENGE, TokenFault};
 pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope, TableScope};
 pub use permission::{Permission, Permissions, ResourceLevel};
 pub use request::{AuthTarget, RequestView, SignedQuery, signing_account};
-pub use sas::{
-    AccountSas, Policies, QUEUE as QUEUE_SIGNATURES, SAS_VERSION, ServiceSas,
-    TABLE as TABLE_SIGNATURES, service_token,
-};
+pub use sas::{AccountSas, Policies, SAS_VERSION, ServiceSas, service_token};
 pub use secrets::without_signature;
 pub use shared_key::{CLOCK_SKEW_MAX, IsSigned, Scheme, sign, string_to_sign, texts};
-pub use signatures::{BLOB as BLOB_SIGNATURES, FILE as FILE_SIGNATURES, SasText, Signatures};
+pub use signatures::{
+    BLOB as BLOB_SIGNATURES, FILE as FILE_SIGNATURES, QUEUE as QUEUE_SIGNATURES, Signatures,
+    TABLE as TABLE_SIGNATURES,
+};
 
 /// Lets requests in, or not.
 #[derive(Clone, Debug, Default)]

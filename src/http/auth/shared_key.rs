@@ -114,6 +114,24 @@ pub fn texts(
         || (raw.contains('+') && with(&SignedQuery::as_forms_sign(raw)))
 }
 
+/// As [`texts`]. Some clients sign a request to the secondary location as if it went to the
+/// primary; the Python client puts the account into such a path twice, and signs it once.
+pub(super) fn texts_of_queues(
+    request: &RequestView<'_>,
+    account: &str,
+    scheme: Scheme,
+    is_signed: IsSigned<'_>,
+) -> bool {
+    if texts(request, account, scheme, is_signed) {
+        return true;
+    }
+    let secondary = format!("/{account}-secondary");
+    let Some(rest) = request.raw_path.strip_prefix(&secondary) else { return false };
+    [&format!("/{account}{rest}"), rest]
+        .into_iter()
+        .any(|raw_path| texts(&RequestView { raw_path, ..*request }, account, scheme, is_signed))
+}
+
 /// Whether `signature` is one of `account`'s on one of `texts`, and the request not too old: the
 /// client whose key made it, if it was none of the account's own.
 pub(super) fn verify(

@@ -17,7 +17,8 @@ use super::super::error::AuthError;
 use super::super::grant::{Grant, GrantedBy, Overrides, SasScope};
 use super::super::permission::Permissions;
 use super::super::request::{AuthTarget, RequestView, SignedQuery};
-use super::{SCOPE_SINCE, account_text};
+use super::super::signatures::SCOPE_SINCE;
+use super::{account_text, signed_text};
 
 /// Where stored access policies are found.
 pub trait Policies {
@@ -49,7 +50,7 @@ pub(in crate::http::auth) fn verify(
 ) -> Result<Grant, AuthError> {
     for field in SIGNED {
         if let Some(value) = query.get(field).filter(|value| value.contains(char::is_control)) {
-            return Err(unreadable(field, value));
+            return Err(AuthError::unreadable(field, value));
         }
     }
     let (scope, client) = verify_signature(request, target, account, query)?;
@@ -92,13 +93,18 @@ fn verify_signature(
         (Some(_), None) => return Err(AuthError::SasIncomplete("srt")),
         (None, Some(_)) => return Err(AuthError::SasIncomplete("ss")),
         (None, None) if query.get("skoid").is_some() => {
-            let (scope, text) = (signatures.delegation_sas)(request, target, query)?;
+            if signatures.delegation_sas.is_empty() {
+                return Err(AuthError::unreadable("skoid", ""));
+            }
+            let (scope, resource) = (signatures.reach)(target, query)?;
+            let text = signed_text(signatures.delegation_sas, &resource, Some(request), query)?;
             let keys = keys_of(account, signatures.kind, query, request.now)?;
             let signed = keys.iter().any(|key| key.verifies(&text, signature));
             (signed.then_some(Signer { client: None }), (scope, text))
         }
         (None, None) => {
-            let (scope, text) = (signatures.service_sas)(target, query)?;
+            let (scope, resource) = (signatures.reach)(target, query)?;
+            let text = signed_text(signatures.service_sas, &resource, Some(request), query)?;
             (account.signer(&text, signature), (scope, text))
         }
     };
@@ -112,7 +118,7 @@ fn verify_signature(
 fn check_version(query: &SignedQuery) -> Result<(), AuthError> {
     let version = query.get("sv").ok_or(AuthError::SasIncomplete("sv"))?;
     let dated = version.len() == 10 && time::parse_short_iso(version).is_some();
-    if dated { Ok(()) } else { Err(unreadable("sv", version)) }
+    if dated { Ok(()) } else { Err(AuthError::unreadable("sv", version)) }
 }
 
 /// The terms of the SAS and its stored policy together; each field is given by one of them.
@@ -178,7 +184,7 @@ fn one_of<T>(
 
 fn date(query: &SignedQuery, field: &'static str) -> Result<Option<Timestamp>, AuthError> {
     let Some(text) = query.get(field) else { return Ok(None) };
-    time::parse_short_iso(text).map(Some).ok_or_else(|| unreadable(field, text))
+    time::parse_short_iso(text).map(Some).ok_or_else(|| AuthError::unreadable(field, text))
 }
 
 /// `sip` is an address, or a first and a last one.
@@ -186,7 +192,7 @@ fn check_source(client: IpAddr, query: &SignedQuery) -> Result<(), AuthError> {
     let Some(allowed) = query.get("sip") else { return Ok(()) };
     let (first, last) = allowed.split_once('-').unwrap_or((allowed, allowed));
     let (Ok(first), Ok(last)) = (first.parse::<IpAddr>(), last.parse::<IpAddr>()) else {
-        return Err(unreadable("sip", allowed));
+        return Err(AuthError::unreadable("sip", allowed));
     };
     // An IPv4 caller on a socket for both families comes as an IPv6 one.
     let client = client.to_canonical();
@@ -203,7 +209,7 @@ fn check_protocol(https: bool, query: &SignedQuery) -> Result<(), AuthError> {
         None | Some("https,http" | "http,https") => Ok(()),
         Some("https") if https => Ok(()),
         Some("https") => Err(AuthError::ProtocolMismatch),
-        Some(other) => Err(unreadable("spr", other)),
+        Some(other) => Err(AuthError::unreadable("spr", other)),
     }
 }
 
@@ -225,8 +231,4 @@ fn overrides(query: &SignedQuery) -> Overrides {
         content_language: value("rscl"),
         content_type: value("rsct"),
     }
-}
-
-fn unreadable(field: &'static str, value: &str) -> AuthError {
-    AuthError::SasUnreadable { field, value: value.to_owned() }
 }

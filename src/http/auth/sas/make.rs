@@ -9,7 +9,8 @@ use super::super::credential::Credential;
 use super::super::error::AuthError;
 use super::super::grant::Overrides;
 use super::super::request::{AuthTarget, SignedQuery, encoded};
-use super::{account_text, file_resource, service_text, share_resource};
+use super::super::signatures::FILE;
+use super::{account_text, signed_text};
 
 /// The `sv` of what is made here.
 pub const SAS_VERSION: &str = "2026-10-06";
@@ -77,11 +78,14 @@ pub struct ServiceSas {
 impl ServiceSas {
     /// The query, signed with the account's first key.
     pub fn token(&self, account: &Credential) -> String {
-        let resource = match &self.file {
-            None => share_resource(account.name(), &self.share),
-            Some(path) => file_resource(account.name(), &self.share, path),
-        };
-        signed(account, self.pairs(), |query| service_text(&resource, query))
+        let mut resource = format!("/file/{}/{}", account.name(), self.share);
+        if let Some(path) = &self.file {
+            resource = format!("{resource}/{path}");
+        }
+        signed(account, self.pairs(), |query| {
+            let text = signed_text(FILE.service_sas, &resource, None, query);
+            text.expect("a text without a request")
+        })
     }
 
     fn pairs(&self) -> SasParameters {
@@ -114,7 +118,8 @@ pub fn service_token(
 ) -> Result<String, AuthError> {
     pairs.push(("sv", SAS_VERSION.to_owned()));
     let query = SignedQuery::of_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()).cloned());
-    let (_, text) = (target.signatures.service_sas)(target, &query)?;
+    let (_, resource) = (target.signatures.reach)(target, &query)?;
+    let text = signed_text(target.signatures.service_sas, &resource, None, &query)?;
     Ok(signed(account, pairs, |_| text.clone()))
 }
 

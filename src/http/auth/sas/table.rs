@@ -1,31 +1,17 @@
-//! The texts that requests to the Table service sign: Shared Key, Shared Key Lite and the table
-//! SAS.
+//! The texts of Shared Key and Shared Key Lite that requests to the Table service sign, which
+//! differ from those of the other services, and the keys that a table SAS reaches.
 //!
-//! Decides the three texts, which differ from those of the other services, and reads the keys that
-//! a SAS reaches from the same query as its text. How keys compare is decided by the service.
+//! How keys compare is decided by the service.
 
-use super::{push_fields, push_line};
 use crate::http::auth::error::AuthError;
 use crate::http::auth::grant::{SasScope, TableScope};
 use crate::http::auth::request::{AuthTarget, RequestView, SignedQuery};
 use crate::http::auth::shared_key::{IsSigned, Scheme};
-use crate::http::auth::signatures::{SasText, Signatures};
-use crate::rules::service::ServiceKind;
+use crate::http::auth::signatures::Reach;
 
-pub static TABLE: Signatures = Signatures {
-    kind: ServiceKind::Table,
-    service_sas: table_sas,
-    // The service has no user delegation SAS.
-    delegation_sas: |_, _, _| {
-        Err(AuthError::SasUnreadable { field: "skoid", value: String::new() })
-    },
-    shared_key: texts,
-    needs_intent: |_| false,
-};
-
-/// The text that a table SAS signs. The SAS covers the table that it names, at any of its
-/// addresses, and transactions, whose operations are checked one by one.
-fn table_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
+/// A table SAS covers the table that it names, at any of its addresses, and transactions, whose
+/// operations are checked one by one.
+pub(in crate::http::auth) fn reach(target: &AuthTarget<'_>, query: &SignedQuery) -> Reach {
     let named = query.get("tn").ok_or(AuthError::SasIncomplete("tn"))?;
     let segment = target.container.unwrap_or_default();
     let addressed = segment.split_once('(').map_or(segment, |(name, _)| name);
@@ -33,23 +19,18 @@ fn table_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
         return Err(AuthError::ResourceTypeMismatch { level: target.level });
     }
     if !addressed.eq_ignore_ascii_case("$batch") && !addressed.eq_ignore_ascii_case(named) {
-        return Err(AuthError::SasUnreadable { field: "tn", value: named.to_owned() });
+        return Err(AuthError::unreadable("tn", named));
     }
     let resource = format!("/table/{}/{}", target.account, named.to_ascii_lowercase());
-    let mut text = String::new();
-    push_fields(&mut text, query, ["sp", "st", "se"]);
-    push_line(&mut text, Some(&resource));
-    push_fields(&mut text, query, ["si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"]);
-    text.pop();
     let keys = |names: [&str; 2]| names.map(|name| query.get(name).map(str::to_owned));
     let (first, last) = (keys(["spk", "srk"]), keys(["epk", "erk"]));
-    Ok((SasScope::Table(TableScope { table: named.to_owned(), first, last }), text))
+    Ok((SasScope::Table(TableScope { table: named.to_owned(), first, last }), resource))
 }
 
 /// The texts that clients sign. The path is signed as it is sent; a request to the secondary
 /// location may be signed as one to the primary, and the Python client puts the account into such
 /// a path twice.
-fn texts(
+pub(in crate::http::auth) fn texts(
     request: &RequestView<'_>,
     account: &str,
     scheme: Scheme,
