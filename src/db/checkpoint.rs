@@ -15,7 +15,6 @@ use rusqlite::{Connection, MAIN_DB};
 use super::error::Naming;
 use super::job::caught;
 use super::place::{LockedFile, wal_of};
-use super::stats::Counters;
 use super::wal::{Round, Wal};
 use super::writer::Writer;
 use super::{DbError, Tuning};
@@ -46,7 +45,6 @@ pub(super) struct Checkpointer {
     pub(super) tuning: Tuning,
     pub(super) writer: Arc<Writer>,
     pub(super) wal: Arc<Wal>,
-    pub(super) counters: Arc<Counters>,
     pub(super) hooks: Option<Arc<dyn CheckpointHooks>>,
     pub(super) files: Arc<LockedFile>,
 }
@@ -62,14 +60,14 @@ impl Checkpointer {
             // A defect in a hook must not end this thread.
             let result = caught(|| self.in_place().and_then(|()| self.round(&round)));
             match &result {
-                Ok(()) => _ = self.counters.checkpoints.fetch_add(1, Ordering::Relaxed),
+                Ok(()) => _ = self.wal.counters.checkpoints.fetch_add(1, Ordering::Relaxed),
                 // Told once, and looked at again after the next interval.
                 Err(DbError::Gone { .. }) => {}
                 Err(error) => log::warn!("checkpoint of {}: {error}", self.file.display()),
             }
             // A deletion waits for the room that a restart makes.
             if result.is_ok() && !round.restart {
-                self.writer.renew_ballast();
+                self.writer.ballast.covers(self.wal.bytes());
             }
             self.wal.finished(&round, result);
         }
@@ -96,7 +94,7 @@ impl Checkpointer {
             // a reader still uses it.
             if self.wal.pages() >= self.tuning.hold_pages.max(moved + 1) {
                 let _hold = self.writer.hold();
-                self.counters.holds.fetch_add(1, Ordering::Relaxed);
+                self.wal.counters.holds.fetch_add(1, Ordering::Relaxed);
                 return self.restart(self.tuning.hold_patience);
             }
             Ok(())
@@ -121,7 +119,7 @@ impl Checkpointer {
         let _hold = self.writer.hold();
         if self.checkpoint(CheckpointMode::TRUNCATE)?.is_some() {
             self.wal.was_cut();
-            self.writer.rest_ballast();
+            self.writer.ballast.rest();
         }
         Ok(())
     }

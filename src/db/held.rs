@@ -35,7 +35,7 @@ impl<'a> HeldWriter<'a> {
     pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
         let (hold, connection) = writer.hold();
         Self {
-            _changing: writer.versions().change(),
+            _changing: writer.versions.change(),
             connection,
             _hold: hold,
             writer,
@@ -47,7 +47,7 @@ impl<'a> HeldWriter<'a> {
     pub fn begin(&self) -> Result<(), DbError> {
         self.writer.check_place()?;
         let _naming = Naming::file(&self.file);
-        transaction::begin(&self.connection, self.writer.patience())
+        transaction::begin(&self.connection, self.writer.tuning.busy_patience)
     }
 
     /// Runs `work` in the transaction.
@@ -124,7 +124,7 @@ impl<'a> HeldWriter<'a> {
     pub fn commit(&self) -> Result<(), DbError> {
         let _naming = Naming::file(&self.file);
         transaction::commit(&self.connection)?;
-        self.writer.committed();
+        self.writer.wal.committed();
         Ok(())
     }
 }

@@ -28,7 +28,6 @@ mod job;
 mod place;
 mod readers;
 pub(crate) mod service;
-mod stats;
 pub(crate) mod sweeper;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -56,7 +55,6 @@ use self::error::Naming;
 use self::job::Task;
 use self::place::LockedFile;
 use self::readers::Readers;
-use self::stats::Counters;
 use self::wal::Wal;
 use self::writer::Writer;
 
@@ -68,7 +66,6 @@ pub(crate) use self::job::{caught, once};
 pub(crate) use self::place::check_place;
 pub(crate) use self::service::{DbService, ServiceMemory};
 pub use self::service::{RowStore, Store, Tables};
-pub use self::stats::Stats;
 pub use self::version::Version;
 
 /// Requests that may wait for the writer thread.
@@ -138,7 +135,6 @@ pub struct Database {
     readers: Readers,
     writer: Arc<Writer>,
     wal: Arc<Wal>,
-    counters: Arc<Counters>,
     hooks: Option<Arc<dyn CheckpointHooks>>,
     threads: Vec<JoinHandle<()>>,
     /// Last, so that it is closed after all connections.
@@ -148,22 +144,13 @@ pub struct Database {
 impl Database {
     /// Opens the file, or makes it.
     pub fn open(path: &Path, schema: &Schema, sync: SyncMode) -> Result<Self, DbError> {
-        Self::open_with(path, schema, sync, Tuning::default())
+        let opened = Self::open_hooked(path, schema, sync, Tuning::default(), |_| Ok((None, ())));
+        opened.map(|(database, ())| database)
     }
 
-    /// As [`Database::open`], with sizes and times of the caller's.
-    pub fn open_with(
-        path: &Path,
-        schema: &Schema,
-        sync: SyncMode,
-        tuning: Tuning,
-    ) -> Result<Self, DbError> {
-        Self::open_hooked(path, schema, sync, tuning, |_| Ok((None, ())))
-            .map(|(database, ())| database)
-    }
-
-    /// As [`Database::open_with`], with work that belongs to checkpoints. `begin` makes it before
-    /// the first checkpoint can run, on the writing connection.
+    /// As [`Database::open`], with sizes and times of the caller's, and work that belongs to
+    /// checkpoints. `begin` makes it before the first checkpoint can run, on the writing
+    /// connection.
     pub fn open_hooked<T>(
         path: &Path,
         schema: &Schema,
@@ -175,16 +162,15 @@ impl Database {
         let file: Arc<Path> = Arc::from(path);
         let _naming = Naming::file(&file);
         let wal = Arc::new(Wal::new(tuning.checkpoint_pages));
-        let counters = Arc::new(Counters::default());
         let mut connection = connection::open_writer(path, schema, sync)?;
         // A server that was killed has left one.
         let length = std::fs::metadata(place::wal_of(path)).map_or(0, |log| log.len());
         wal.found(connection::wal_pages(&connection), length);
         let locked_file = Arc::new(LockedFile::open(path)?);
-        let (grown, counted) = (Arc::clone(&wal), Arc::clone(&counters));
+        let grown = Arc::clone(&wal);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             grown.set_pages(u32::try_from(pages).unwrap_or(0));
-            counted.commits.fetch_add(1, Ordering::Relaxed);
+            grown.counters.commits.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }))?;
         let (hooks, begun) = begin(&connection)?;
@@ -194,7 +180,6 @@ impl Database {
             connection,
             Ballast::open(place::beside(path, "-ballast"), wal.bytes()),
             Arc::clone(&wal),
-            Arc::clone(&counters),
         ));
         let checkpointer = Checkpointer {
             file: Arc::clone(&file),
@@ -202,7 +187,6 @@ impl Database {
             tuning,
             writer: Arc::clone(&writer),
             wal: Arc::clone(&wal),
-            counters: Arc::clone(&counters),
             hooks: hooks.clone(),
             files: Arc::clone(&locked_file),
         };
@@ -212,7 +196,6 @@ impl Database {
             schema: *schema,
             writer,
             wal,
-            counters,
             hooks,
             threads: Vec::new(),
             locked_file,
@@ -316,16 +299,11 @@ impl Database {
     /// The version of the rows that a read sees which begins now; `None` while a write is under
     /// way. Never waits.
     pub fn version(&self) -> Option<Version> {
-        self.writer.versions().now()
+        self.writer.versions.now()
     }
 
     pub fn path(&self) -> &Path {
         &self.file
-    }
-
-    /// What was done since the database was opened.
-    pub fn stats(&self) -> Stats {
-        self.counters.stats(self.wal.pages())
     }
 }
 
@@ -347,7 +325,7 @@ impl Drop for Database {
         if all_ended {
             let _naming = Naming::file(&self.file);
             checkpoint::close(&self.writer.connection(), &self.file, self.hooks.as_deref());
-            self.writer.rest_ballast();
+            self.writer.ballast.rest();
         }
     }
 }

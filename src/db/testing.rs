@@ -3,8 +3,51 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
+
+use super::{Database, DbError, Schema, SyncMode, Tuning};
+
+/// What a database did since it was opened, as its WAL counted it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stats {
+    pub(crate) commits: u64,
+    pub(crate) requests: u64,
+    pub(crate) largest_group: u64,
+    pub(crate) checkpoints: u64,
+    pub(crate) holds: u64,
+    pub(crate) waits: u64,
+    /// Pages in the WAL after the last commit.
+    pub(crate) log_pages: u32,
+}
+
+impl Database {
+    /// As [`Database::open`], with sizes and times of the caller's.
+    pub(crate) fn open_with(
+        path: &Path,
+        schema: &Schema,
+        sync: SyncMode,
+        tuning: Tuning,
+    ) -> Result<Self, DbError> {
+        let opened = Self::open_hooked(path, schema, sync, tuning, |_| Ok((None, ())));
+        opened.map(|(database, ())| database)
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let (counters, log_pages) = (&self.wal.counters, self.wal.pages());
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Stats {
+            commits: load(&counters.commits),
+            requests: load(&counters.requests),
+            largest_group: load(&counters.largest_group),
+            checkpoints: load(&counters.checkpoints),
+            holds: load(&counters.holds),
+            waits: load(&counters.waits),
+            log_pages,
+        }
+    }
+}
 
 /// One ignored test of this binary, in a process of its own. Takes the function and not its name: a
 /// name that no test has runs nothing, and the child succeeds.

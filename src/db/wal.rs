@@ -1,7 +1,7 @@
 //! The length of the WAL, and when a checkpoint is due. What a checkpoint does is decided in
 //! [`super::checkpoint`].
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,24 @@ pub(super) struct Wal {
     threshold: u32,
     orders: Mutex<Orders>,
     changed: Condvar,
+    pub(super) counters: Counters,
+}
+
+/// What was done since the database was opened, for tests: nothing is decided by these numbers.
+#[derive(Default)]
+pub(super) struct Counters {
+    /// Transactions that changed something.
+    pub(super) commits: AtomicU64,
+    /// Requests that the writer thread ran.
+    pub(super) requests: AtomicU64,
+    /// The most requests in one transaction.
+    pub(super) largest_group: AtomicU64,
+    /// Checkpoint rounds that succeeded.
+    pub(super) checkpoints: AtomicU64,
+    /// Times a checkpoint held the writer.
+    pub(super) holds: AtomicU64,
+    /// Times the writer waited for a checkpoint, since the WAL was very long.
+    pub(super) waits: AtomicU64,
 }
 
 #[derive(Default)]
@@ -52,7 +70,8 @@ pub(super) struct Round {
 impl Wal {
     pub(super) fn new(threshold: u32) -> Self {
         let orders = Mutex::new(Orders { long_at: threshold, ..Orders::default() });
-        Self { pages: AtomicU32::new(0), threshold, orders, changed: Condvar::new() }
+        let (changed, counters) = (Condvar::new(), Counters::default());
+        Self { pages: AtomicU32::new(0), threshold, orders, changed, counters }
     }
 
     /// The pages that the opening finds, which a checkpoint is to move, and the length of the file.

@@ -13,7 +13,6 @@ use rusqlite::Connection;
 use super::ballast::Ballast;
 use super::error::Naming;
 use super::job::Job;
-use super::stats::Counters;
 use super::transaction;
 use super::version::Versions;
 use super::wal::Wal;
@@ -21,17 +20,17 @@ use super::{DbError, GROUP_MAX, Purpose, QUEUE_MAX, Tuning};
 
 pub(super) struct Writer {
     file: Arc<Path>,
-    tuning: Tuning,
+    pub(super) tuning: Tuning,
     gate: Mutex<Gate>,
     /// The writer thread waits here for requests.
     work: Condvar,
     /// Locked by the writer thread for a group, or by a [`Hold`].
     connection: Mutex<Connection>,
     thread: OnceLock<ThreadId>,
-    ballast: Ballast,
-    wal: Arc<Wal>,
-    counters: Arc<Counters>,
-    versions: Versions,
+    pub(super) ballast: Ballast,
+    pub(super) wal: Arc<Wal>,
+    /// The versions of the rows, for readers and for one who replaces all rows.
+    pub(super) versions: Versions,
     /// The files have lost their names: writes are refused with this error.
     gone: Mutex<Option<DbError>>,
     /// When the log was last told that the disk is full.
@@ -72,7 +71,6 @@ impl Writer {
         connection: Connection,
         ballast: Ballast,
         wal: Arc<Wal>,
-        counters: Arc<Counters>,
     ) -> Self {
         Self {
             file,
@@ -83,7 +81,6 @@ impl Writer {
             thread: OnceLock::new(),
             ballast,
             wal,
-            counters,
             versions: Versions::default(),
             gone: Mutex::default(),
             told_full: Mutex::default(),
@@ -158,7 +155,7 @@ impl Writer {
         let (mut most, mut attempts) = (GROUP_MAX, 0);
         while !jobs.is_empty() {
             if self.wal.outgrows(self.tuning.wait_pages) {
-                self.counters.waits.fetch_add(1, Ordering::Relaxed);
+                self.wal.counters.waits.fetch_add(1, Ordering::Relaxed);
                 self.wal.wait_while_outgrown(self.tuning.wait_pages, LONG_PATIENCE);
             }
             if jobs.iter().any(|job| is_store(&**job)) && !self.ballast.covers(self.wal.bytes()) {
@@ -170,7 +167,9 @@ impl Writer {
             }
             let count = jobs.len().min(most);
             let (ran, failed) = self.run_group(&mut jobs[..count]);
-            self.counters.group(ran);
+            let (counters, requests) = (&self.wal.counters, ran as u64);
+            counters.requests.fetch_add(requests, Ordering::Relaxed);
+            counters.largest_group.fetch_max(requests, Ordering::Relaxed);
             if let Some(error) = failed {
                 let is_full = matches!(error, DbError::Full { .. });
                 if is_full {
@@ -225,16 +224,6 @@ impl Writer {
         self.wal.wait_a_while_for(self.wal.ask(true), ROOM_PATIENCE);
     }
 
-    /// Makes the ballast again, if it was given back and there is room.
-    pub(super) fn renew_ballast(&self) {
-        self.ballast.covers(self.wal.bytes());
-    }
-
-    /// Shrinks the ballast to what an empty WAL needs.
-    pub(super) fn rest_ballast(&self) {
-        self.ballast.rest();
-    }
-
     /// Waits for the group under way and keeps the writer thread from taking requests.
     pub(super) fn hold(&self) -> (Hold<'_>, MutexGuard<'_, Connection>) {
         self.assert_outside();
@@ -247,16 +236,6 @@ impl Writer {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be called after a commit by the owner of a [`Hold`].
-    pub(super) fn committed(&self) {
-        self.wal.committed();
-    }
-
-    /// How long a write waits for another connection that holds the database.
-    pub(super) fn patience(&self) -> Duration {
-        self.tuning.busy_patience
-    }
-
     /// New requests are refused; the writer thread ends after those that wait.
     pub(super) fn close(&self) {
         self.lock().closing = true;
@@ -265,11 +244,6 @@ impl Writer {
 
     fn lock(&self) -> MutexGuard<'_, Gate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The versions of the rows, for readers and for one who replaces all rows.
-    pub(super) fn versions(&self) -> &Versions {
-        &self.versions
     }
 
     /// A closure that waits for the writer it runs on would wait for ever.
