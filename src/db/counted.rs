@@ -8,12 +8,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Copy, DbError, DbService, HeldWriter, RowStore, ServiceMemory, Tables};
+use super::{Copy, DbError, DbService, HeldWriter, Purpose, RowStore, ServiceMemory, Tables};
 use crate::clock::TimeSource;
 use crate::disk::part::{HeldPart, NextData, Part, PartError, SavingPart};
+
+/// How far a ceiling is raised at once, one second: it is written once in that time, and after a
+/// crash counts run ahead of the clock by at most that.
+const STEP: i64 = 10_000_000;
 
 /// Tables whose rows stay: counters that never run back.
 const KEPT: [&str; 1] = ["counters"];
@@ -47,14 +52,88 @@ pub(crate) fn set_ceiling<C: StoredCount>(conn: &Connection, ceiling: C) -> Resu
     Ok(())
 }
 
+/// A count in units of 100 ns that only rises, over clock steps and over restarts. A ceiling in the
+/// database lies at or above every count that was committed.
+pub(crate) struct RisingCount<C> {
+    last: AtomicI64,
+    /// The ceiling that is committed.
+    ceiling: AtomicI64,
+    first: C,
+}
+
+impl<C: StoredCount> RisingCount<C> {
+    /// Begins above `ceiling`.
+    pub(crate) fn above(ceiling: C) -> Self {
+        let (last, first) = (AtomicI64::new(ceiling.number()), ceiling);
+        Self { last, ceiling: AtomicI64::new(ceiling.number()), first }
+    }
+
+    /// The count of a change at `now`: later than all before, also if the time stands.
+    pub(crate) fn next(&self, now: C) -> C {
+        let later = |last: i64| now.number().max(last.saturating_add(1));
+        C::of_number(later(self.last.update(Ordering::SeqCst, Ordering::SeqCst, later)))
+    }
+
+    /// Raises the ceiling by `set`, in the transaction of the last change, if it lies below. The
+    /// caller tells by [`RisingCount::saved`] that it is committed.
+    pub(crate) fn save(
+        &self,
+        set: impl FnOnce(C) -> Result<(), DbError>,
+    ) -> Result<Option<C>, DbError> {
+        let last = self.latest().number();
+        if last <= self.ceiling.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let ceiling = C::of_number(last.saturating_add(STEP));
+        set(ceiling).map(|()| Some(ceiling))
+    }
+
+    pub(crate) fn saved(&self, ceiling: C) {
+        self.ceiling.fetch_max(ceiling.number(), Ordering::SeqCst);
+    }
+
+    /// The last change, or the ceiling of the start if there was none since.
+    pub(crate) fn latest(&self) -> C {
+        C::of_number(self.last.load(Ordering::SeqCst))
+    }
+
+    /// The ceiling with which the next start goes on right after the last change; none if nothing
+    /// was counted.
+    pub(crate) fn at_the_end(&self) -> Option<C> {
+        Some(self.latest()).filter(|last| *last > self.first)
+    }
+}
+
 /// The state of a service in memory, as far as it follows from its rows as a whole. All methods are
 /// called while the writer is held.
 pub(crate) trait CountingMemory<C> {
-    fn last_count(&self) -> C;
+    fn count(&self) -> &RisingCount<C>;
 
-    /// All rows were replaced by those of counts up to `last`, and the clock may have been set
-    /// back.
-    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>, last: C);
+    /// All rows were replaced, and the clock may have been set back.
+    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>);
+}
+
+impl<R: Tables> RowStore<R> {
+    /// A count that no earlier one is above.
+    pub(crate) fn ceiling(&self) -> Result<R::Count, DbError> {
+        self.database().read(ceiling::<R::Count>)
+    }
+
+    /// Lets the next start go on right after the last count. The writer reads which one that is:
+    /// requests whose clients went away may still wait for it.
+    pub(crate) fn end_at_last<M>(&self, memory: &Arc<M>)
+    where
+        M: CountingMemory<R::Count> + Send + Sync + 'static,
+    {
+        let memory = Arc::clone(memory);
+        let lowered = self.database().write_for(Purpose::Delete, move |conn| {
+            memory.count().at_the_end().map_or(Ok(()), |last| set_ceiling(conn, last))
+        });
+        if let Err(error) = lowered {
+            let error: DbError = error;
+            log::warn!("{}: the last change was not saved: {error}", R::Count::FILE);
+        }
+    }
 }
 
 /// All rows of a service but its counter.
@@ -137,7 +216,10 @@ impl<R: Tables, M: CountingMemory<R::Count>> HeldPart for HeldRows<'_, R, M> {
     }
 
     fn resume(&mut self, _: &NextData<'_>) -> Result<(), PartError> {
-        self.part.memory.rows_replaced(self.part.clock, self.saved);
+        let count = self.part.memory.count();
+        count.last.fetch_max(self.saved.number(), Ordering::SeqCst);
+        count.saved(self.saved);
+        self.part.memory.rows_replaced(self.part.clock);
         Ok(())
     }
 }
@@ -145,7 +227,7 @@ impl<R: Tables, M: CountingMemory<R::Count>> HeldPart for HeldRows<'_, R, M> {
 impl<R: Tables, M: CountingMemory<R::Count>> SavingPart for SavingRows<'_, R, M> {
     fn begin(&mut self) -> Result<(), PartError> {
         self.writer = Some(self.part.store.database().hold());
-        self.last = self.part.memory.last_count();
+        self.last = self.part.memory.count().latest();
         Ok(self.copy.begin()?)
     }
 

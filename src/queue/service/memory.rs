@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::clock::{Present, TimeSource};
 use crate::db::DbError;
-use crate::db::counted::CountingMemory;
+use crate::db::counted::{CountingMemory, RisingCount};
 use crate::journal::{AccountJournal, History};
 use crate::queue::rules::{Absence, MessageId, QueueDenial, Tick};
 use crate::queue::store::QueueRows;
@@ -26,14 +26,12 @@ const ENDS_MAX: usize = 1_024;
 
 const POISON: &str = "nothing panics while the memory of queues is held";
 
-/// How far the ceiling of changes is raised at once, one second: it is written once in that time,
-/// and after a crash changes run ahead of the clock by at most that.
-const STEP: i64 = 10_000_000;
-
 pub(crate) struct QueueMemory {
-    last: Mutex<Moments>,
-    /// The ceiling of changes that is committed.
-    ceiling: AtomicI64,
+    /// The time of the last change, from which timeouts count. It stands while a clock that was set
+    /// back catches up.
+    now: AtomicI64,
+    /// The moments of changes, which make receipts.
+    pub count: RisingCount<Tick>,
     /// Noted in the transaction: a request of the same commit is told who was faster. The journal
     /// has a change only after its commit.
     ends: Mutex<VecDeque<(EndedObject, Writer)>>,
@@ -54,15 +52,6 @@ struct LastSeq {
     is_highest: bool,
 }
 
-/// The moments of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Moments {
-    /// The time, from which timeouts count. It stands while a clock that was set back catches up.
-    pub now: Tick,
-    /// The moment of the change: later than that of any change before, also if the time stands.
-    pub change: Tick,
-}
-
 /// What a request ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum EndedObject {
@@ -76,8 +65,8 @@ impl QueueMemory {
     /// Changes begin above `ceiling`.
     pub fn above(ceiling: Tick, journal: AccountJournal) -> Self {
         Self {
-            last: Mutex::new(Moments { now: Tick::default(), change: ceiling }),
-            ceiling: AtomicI64::new(ceiling.0),
+            now: AtomicI64::default(),
+            count: RisingCount::above(ceiling),
             ends: Mutex::default(),
             present: Present::default(),
             hot: Mutex::default(),
@@ -112,47 +101,17 @@ impl QueueMemory {
         *self.last_seq.lock().expect(POISON) = LastSeq { number, is_highest: true };
     }
 
-    /// The last change, or the ceiling of the start if there was none since.
-    pub fn last_change(&self) -> Tick {
-        self.last.lock().expect(POISON).change
-    }
-
-    /// Raises the ceiling in the transaction of the change `at` if it lies below. The caller tells
-    /// by [`QueueMemory::ceiling_is_saved`] that it is committed.
-    pub fn save_ceiling(&self, rows: &QueueRows<'_>, at: Tick) -> Result<Option<Tick>, DbError> {
-        if at.0 <= self.ceiling.load(Ordering::SeqCst) {
-            return Ok(None);
-        }
-        let ceiling = Tick(at.0.saturating_add(STEP));
-        rows.set_change_ceiling(ceiling)?;
-        Ok(Some(ceiling))
-    }
-
-    /// The ceiling is committed.
-    pub fn ceiling_is_saved(&self, ceiling: Tick) {
-        self.ceiling.fetch_max(ceiling.0, Ordering::SeqCst);
-    }
-
-    /// The ceiling with which the next start goes on right after the last change; none if that is
-    /// the one that is committed.
-    pub fn ceiling_at_the_end(&self) -> Option<Tick> {
-        let last = self.last_change();
-        (last.0 != self.ceiling.load(Ordering::SeqCst)).then_some(last)
-    }
-
-    /// The moments of a change when the clock says `now`. Called by the writer, which makes one
-    /// change after the other.
-    pub fn moments_of_change(&self, now: Timestamp) -> Moments {
-        let now = self.present.of(now);
-        let mut last = self.last.lock().expect(POISON);
-        last.now = last.now.max(Tick::of(now));
-        last.change = last.now.max(last.change.next());
-        *last
+    /// The time and the moment of a change when the clock says `now`. Called by the writer, which
+    /// makes one change after the other.
+    pub fn moments_of_change(&self, now: Timestamp) -> (Tick, Tick) {
+        let now = self.moment_of_look(now);
+        self.now.store(now.0, Ordering::SeqCst);
+        (now, self.count.next(now))
     }
 
     /// The moment of a look when the clock says `now`: not before any change that can be seen.
     pub fn moment_of_look(&self, now: Timestamp) -> Tick {
-        self.last.lock().expect(POISON).now.max(Tick::of(self.present.of(now)))
+        Tick(self.now.load(Ordering::SeqCst)).max(Tick::of(self.present.of(now)))
     }
 
     /// Remembers who ended something.
@@ -191,19 +150,14 @@ impl QueueMemory {
 }
 
 impl CountingMemory<Tick> for QueueMemory {
-    fn last_count(&self) -> Tick {
-        self.last_change()
+    fn count(&self) -> &RisingCount<Tick> {
+        &self.count
     }
 
-    /// Time starts again where the clock is. Changes, which make receipts, go on after the last
-    /// one. The ceiling that is committed is not below `saved`.
-    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>, saved: Tick) {
+    /// Time starts again where the clock is.
+    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>) {
         self.present.set_back(clock);
-        {
-            let mut last = self.last.lock().expect(POISON);
-            *last = Moments { now: Tick::default(), change: last.change.max(saved) };
-        }
-        self.ceiling_is_saved(saved);
+        self.now.store(0, Ordering::SeqCst);
         self.last_seq.lock().expect(POISON).is_highest = false;
         self.ends.lock().expect(POISON).clear();
         self.history.clear();
@@ -228,7 +182,7 @@ mod tests {
         let memory = QueueMemory::above(Tick::default(), AccountJournal::default());
         let moments = [1_000, 1_000, 50, 1_050, 1_100, 90_000].map(|nanos| {
             let looked = memory.moment_of_look(Timestamp(nanos));
-            let Moments { now, change } = memory.moments_of_change(Timestamp(nanos));
+            let (now, change) = memory.moments_of_change(Timestamp(nanos));
             assert_eq!(looked, now);
             (now.0, change.0)
         });

@@ -33,7 +33,7 @@ pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
 pub use why::{MessageExplanation, QueueExplanation, Visibility};
 
-use self::memory::{Moments, QueueMemory};
+use self::memory::QueueMemory;
 use crate::clock::TimeSource;
 use crate::db::sweeper::Sweeper;
 use crate::db::{DbService, ServiceMemory, Store as _, SyncMode};
@@ -80,8 +80,7 @@ impl QueueService {
         journal: AccountJournal,
     ) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
-        let ceiling = store.read::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
-        let memory = Arc::new(QueueMemory::above(ceiling, journal));
+        let memory = Arc::new(QueueMemory::above(store.ceiling()?, journal));
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })
     }
@@ -119,19 +118,19 @@ impl ServiceMemory for QueueMemory {
     type Effects = (Vec<Change>, bool, Option<Tick>);
 
     fn begin<'a>(&'a self, rows: &'a QueueRows<'_>, cx: &'a Context) -> QueueChange<'a> {
-        let Moments { now, change: at } = self.moments_of_change(cx.now);
+        let (now, at) = self.moments_of_change(cx.now);
         let (changes, dropped) = (RefCell::default(), Cell::default());
         QueueChange { rows, memory: self, cx, now, at, changes, dropped }
     }
 
     fn finish(&self, change: QueueChange<'_>) -> QueueResult<Self::Effects> {
-        let ceiling = self.save_ceiling(change.rows, change.at)?;
+        let ceiling = self.count.save(|ceiling| change.rows.set_change_ceiling(ceiling))?;
         Ok((change.changes.into_inner(), change.dropped.get(), ceiling))
     }
 
     fn committed(&self, (changes, dropped, ceiling): Self::Effects) {
         if let Some(ceiling) = ceiling {
-            self.ceiling_is_saved(ceiling);
+            self.count.saved(ceiling);
         }
         self.history.add(changes);
         if dropped {
@@ -180,16 +179,7 @@ impl QueueView<'_> {
 }
 
 impl Drop for QueueService {
-    /// The next start goes on right after the last change. The writer reads which one that is:
-    /// requests whose clients went away may still wait for it.
     fn drop(&mut self) {
-        let memory = Arc::clone(&self.memory);
-        let lowered = self.store.delete(move |rows| {
-            memory.ceiling_at_the_end().map_or(Ok(()), |last| rows.set_change_ceiling(last))
-        });
-        if let Err(error) = lowered {
-            let error: DbError = error;
-            log::warn!("the last change of the queues was not saved: {error}");
-        }
+        self.store.end_at_last(&self.memory);
     }
 }

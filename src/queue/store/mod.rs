@@ -21,7 +21,7 @@ pub use queues::QueueRow;
 
 use rusqlite::Connection;
 
-use crate::db::counted::{StoredCount, ceiling, set_ceiling};
+use crate::db::counted::{StoredCount, set_ceiling};
 use crate::db::{DbError, RowStore, Schema, Tables};
 use crate::queue::rules::Tick;
 
@@ -63,11 +63,6 @@ impl Tables for QueueTables {
 }
 
 impl QueueRows<'_> {
-    /// A moment that no change before is after.
-    pub fn change_ceiling(&self) -> Result<Tick, DbError> {
-        ceiling(self.0)
-    }
-
     /// Sets the ceiling of changes.
     pub fn set_change_ceiling(&self, ceiling: Tick) -> Result<(), DbError> {
         set_ceiling(self.0, ceiling)

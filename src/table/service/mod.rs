@@ -8,7 +8,6 @@
 //!   tables        create, delete, get, list, access policies; removes what deleted tables left
 //!   entities      get, insert, update, merge, delete; several writes of one partition at once
 //!   query         pages of entities; a scan is cut into slices
-//!   ticker        strictly rising timestamps, which are ETags too
 //!   history       recent changes; why: what is known of an entity
 //! ```
 
@@ -19,7 +18,6 @@ mod query;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod ticker;
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -35,11 +33,10 @@ pub use tables::{TablePage, TableQuery};
 pub use crate::db::{DbError, SyncMode};
 pub use crate::table::store::{EntityRef, StoredEntity};
 
-use self::ticker::Ticker;
 use crate::clock::{Present, TimeSource};
-use crate::db::counted::CountingMemory;
+use crate::db::counted::{CountingMemory, RisingCount};
 use crate::db::sweeper::Sweeper;
-use crate::db::{DbService, ServiceMemory, Store as _};
+use crate::db::{DbService, ServiceMemory};
 use crate::journal::{AccountJournal, Change, History};
 use crate::rules::address::ObjectAddress;
 use crate::rules::context::Context;
@@ -59,7 +56,8 @@ pub struct TableService {
 
 /// The state that requests under way share.
 pub(crate) struct TableMemory {
-    ticker: Ticker,
+    /// The timestamps of writes. They are `ETag`s too, so that one given twice would hide a change.
+    count: RisingCount<Ticks>,
     history: History,
     present: Present,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
@@ -81,10 +79,10 @@ impl TableService {
     /// Opens the database file, made if missing, and starts to remove what deleted tables left.
     pub fn open(file: &Path, sync: SyncMode, journal: AccountJournal) -> TableResult<Self> {
         let store = TableStore::open(file, sync)?;
-        let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
-        let (ticker, history) = (Ticker::new(ceiling), History::new(journal, ServiceKind::Table));
+        let count = RisingCount::above(store.ceiling()?);
+        let history = History::new(journal, ServiceKind::Table);
         let (present, bell) = (Present::default(), Arc::default());
-        let memory = TableMemory { ticker, history, present, bell };
+        let memory = TableMemory { count, history, present, bell };
         let store = Arc::new(store);
         let sweeper = tables::start_sweeper(Arc::clone(&store), Arc::clone(&memory.bell))?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
@@ -117,13 +115,13 @@ impl ServiceMemory for TableMemory {
     }
 
     fn finish(&self, change: TableChange<'_>) -> TableResult<Self::Effects> {
-        let ceiling = self.ticker.save(change.tx)?;
+        let ceiling = self.count.save(|ceiling| change.tx.set_tick_ceiling(ceiling))?;
         Ok((change.changes.into_inner(), change.dropped.get(), ceiling))
     }
 
     fn committed(&self, (changes, dropped, ceiling): Self::Effects) {
         if let Some(ceiling) = ceiling {
-            self.ticker.saved(ceiling);
+            self.count.saved(ceiling);
         }
         self.history.add(changes);
         if dropped {
@@ -133,13 +131,11 @@ impl ServiceMemory for TableMemory {
 }
 
 impl CountingMemory<Ticks> for TableMemory {
-    fn last_count(&self) -> Ticks {
-        self.ticker.latest()
+    fn count(&self) -> &RisingCount<Ticks> {
+        &self.count
     }
 
-    /// Timestamps, which are `ETag`s, go on above all before.
-    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>, last: Ticks) {
-        self.ticker.raise(last);
+    fn rows_replaced(&self, clock: &Arc<dyn TimeSource>) {
         self.present.set_back(clock);
         self.history.clear();
         self.bell.ring();
@@ -147,23 +143,15 @@ impl CountingMemory<Ticks> for TableMemory {
 }
 
 impl Drop for TableService {
-    /// The next start continues right after the last timestamp. The writer reads which one that
-    /// is: requests whose clients went away may still wait for it, and take timestamps.
     fn drop(&mut self) {
-        let memory = Arc::clone(&self.memory);
-        let lowered = self.store.delete(move |tx| {
-            memory.ticker.last().map_or(Ok(()), |last| tx.set_tick_ceiling(last))
-        });
-        if let Err(error) = lowered {
-            log::warn!("the last timestamp of the tables was not saved: {error}");
-        }
+        self.store.end_at_last(&self.memory);
     }
 }
 
 impl TableChange<'_> {
     /// A timestamp later than all before.
     fn tick(&self) -> Ticks {
-        self.memory.ticker.next(self.now)
+        self.memory.count.next(Ticks::of(self.now))
     }
 
     /// Has the history keep a change of a table as a whole, once it is committed.

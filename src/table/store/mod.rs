@@ -19,7 +19,7 @@ mod writer;
 
 use rusqlite::Connection;
 
-use crate::db::counted::{StoredCount, ceiling, set_ceiling};
+use crate::db::counted::{StoredCount, set_ceiling};
 use crate::db::{DbError, RowStore, Schema, Tables};
 use crate::table::rules::Ticks;
 
@@ -85,11 +85,6 @@ impl Tables for TableTables {
 }
 
 impl TableTx<'_> {
-    /// The tick below which all timestamps were given away.
-    pub fn tick_ceiling(&self) -> Result<Ticks, DbError> {
-        ceiling(self.0)
-    }
-
     /// Raises the ceiling of timestamps.
     pub fn set_tick_ceiling(&self, ticks: Ticks) -> Result<(), DbError> {
         set_ceiling(self.0, ticks)

@@ -147,8 +147,7 @@ fn policies_and_the_ceiling_are_kept() {
     let store = TableStore::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
     assert_eq!(read(&store, |tx| tx.policies(&name("abc"))), Some(kept));
     assert_eq!(read(&store, |tx| tx.policies(&name("missing"))), None);
-    let ceiling = read(&store, |tx| Ok(Some(tx.tick_ceiling()?)));
-    assert_eq!(ceiling, Some(Ticks(7)));
+    assert_eq!(store.ceiling(), Ok(Ticks(7)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tables: deleted, swept; restarts.
 
 use super::*;
-use crate::db::Purpose;
+use crate::db::{Purpose, Store};
 
 #[test]
 fn a_deleted_table_is_gone_at_once_and_swept_later_t44() {
