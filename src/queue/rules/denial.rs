@@ -130,18 +130,6 @@ impl QueueDenial {
     pub fn no_queue(absence: Absence) -> Self {
         Self::QueueNotFound(Box::new(absence))
     }
-
-    /// The request behind the state that refuses, where one is.
-    pub fn requester(&self) -> Option<&Writer> {
-        match self {
-            Self::PopReceiptMismatch(mismatch) => mismatch.holder.as_ref(),
-            Self::MessageNotFound(absence) | Self::QueueNotFound(absence) => match &**absence {
-                Absence::Ended { by, .. } => Some(by),
-                Absence::Unknown | Absence::Expired { .. } => None,
-            },
-            _ => None,
-        }
-    }
 }
 
 fn metadata_text(error: &MetadataError) -> String {
@@ -243,6 +231,25 @@ mod tests {
             let text = denial.to_string();
             assert!(text.starts_with("The specified message does not exist. [latchfs: "), "{text}");
             assert!(text.contains(wanted), "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod requester {
+    use super::*;
+
+    impl QueueDenial {
+        /// The request behind the state that refuses, where one is.
+        pub fn requester(&self) -> Option<&Writer> {
+            match self {
+                Self::PopReceiptMismatch(mismatch) => mismatch.holder.as_ref(),
+                Self::MessageNotFound(absence) | Self::QueueNotFound(absence) => match &**absence {
+                    Absence::Ended { by, .. } => Some(by),
+                    Absence::Unknown | Absence::Expired { .. } => None,
+                },
+                _ => None,
+            }
         }
     }
 }
