@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::failure::ApiFailure;
+use super::routes::{GetClients, RemoveClient};
 use super::serving::Reached;
 use super::session::Session;
 use crate::http::auth::{ClientError, NamedClient};
@@ -16,17 +17,6 @@ use crate::rules::RefusalKind;
 #[schemars(example = serde_json::json!({ "name": "A" }))]
 pub struct AddClient {
     /// 1 to 64 letters, digits, dots, hyphens and underscores
-    pub name: String,
-}
-
-/// Asks for the clients of an account.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetClients {}
-
-/// Removes a client: its key is one no more.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct RemoveClient {
-    /// The client
     pub name: String,
 }
 

@@ -10,6 +10,7 @@ use super::address::ObjectAddress;
 use super::failure::ApiFailure;
 use super::files::{HANDLES_MAX, HandleRow, handle_rows};
 use super::objects::ChangeRow;
+use super::routes::GetPending;
 use super::session::Session;
 use crate::file::rules::ranges::{ByteRange, LockKind};
 use crate::file::service::{HeldLock, PendingName, Share};
@@ -83,10 +84,6 @@ pub struct LockList {
     /// How many more there are.
     pub left_out: usize,
 }
-
-/// Asks for files that are delete pending.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetPending {}
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PendingList {

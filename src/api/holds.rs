@@ -19,6 +19,7 @@ use super::calls::{Api, drop_elsewhere};
 use super::failure::ApiFailure;
 use super::files::HoldRow;
 use super::hold::{Hold, HoldError, HoldOptions};
+use super::routes::GetHolds;
 use super::site::{Peer, Room};
 use crate::file::service::Share;
 
@@ -30,10 +31,6 @@ const OWNERS_HOLDS_MAX: usize = 16 * HOLDS_MAX;
 pub const HOLD_TIME_MAX: Duration = Duration::from_hours(1);
 /// The time of a hold that names none, in milliseconds.
 const FOR_MS: u64 = 60_000;
-
-/// Asks for the holds.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetHolds {}
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HoldList {

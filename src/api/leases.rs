@@ -8,6 +8,7 @@ use super::address::{ObjectAddress, PrintedFile};
 use super::failure::ApiFailure;
 use super::held::HELD_MAX;
 use super::objects::{ChangeRow, address};
+use super::routes::GetLeases;
 use super::session::Session;
 use crate::blob::rules::BlobDenial;
 use crate::blob::service::{BlobAt, BlobError, LeaseAction};
@@ -86,10 +87,6 @@ pub struct LeaseRow {
     /// The request that acquired, renewed, changed or broke it last, where that is kept.
     pub holder: Option<ChangeRow>,
 }
-
-/// Asks for leases in force.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetLeases {}
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseList {

@@ -100,7 +100,7 @@ pub use files::*;
 pub use guard::Token;
 pub use held::*;
 pub use hold::*;
-pub use holds::{GetHolds, HOLD_TIME_MAX, HOLDS_MAX, HoldList, HoldState, Release, Released};
+pub use holds::{HOLD_TIME_MAX, HOLDS_MAX, HoldList, HoldState, Release, Released};
 pub use identity::{GetToken, IDENTITY_PATH, Identity, TokenGiven};
 pub use leases::*;
 pub use load::*;
@@ -109,6 +109,12 @@ pub use metrics::{Metrics, SmbCounts};
 pub use objects::*;
 pub use owner::*;
 pub use report::*;
+pub use routes::{
+    DeleteState, EndExploration, GetClients, GetClock, GetConnection, GetExploration,
+    GetExplorations, GetFaults, GetGate, GetGates, GetHolds, GetIgnores, GetLeases, GetPending,
+    GetStates, GetStatus, RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates,
+    RemoveIgnore,
+};
 pub use server::{AdminOptions, ApiServer, CONNECTIONS_MAX};
 pub use serving::*;
 pub use session::Session;

@@ -16,6 +16,7 @@ use super::call::ApiCall;
 use super::calls::Api;
 use super::failure::ApiFailure;
 use super::guard::{CLIENT_HEADER, CLIENT_MAX};
+use super::routes::GetDocument;
 use super::routes::{ACCOUNT, Param, ROUTES, Route};
 
 /// Statuses of errors that every call has. An account that is not there is a 404 of every call.
@@ -23,10 +24,6 @@ const COMMON: [u16; 6] = [400, 401, 403, 404, 500, 503];
 
 /// The name of the shape of errors.
 const ERROR: &str = "Error";
-
-/// Asks for the document.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetDocument {}
 
 /// The OpenAPI document.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

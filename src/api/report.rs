@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controls::Removed;
 use super::failure::ApiFailure;
+use super::routes::{GetIgnores, RemoveIgnore};
 use super::session::Session;
 use crate::bench::report::{IGNORES_MAX, IgnoreRule, Level, MARKS_MAX, Report, ReportRule, junit};
 
@@ -39,10 +40,6 @@ pub struct Junit {
     pub junit: String,
 }
 
-/// Asks for the rules by which findings are ignored.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetIgnores {}
-
 /// Adds a rule by which findings are ignored.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,12 +54,6 @@ pub struct AddIgnore {
     pub object: String,
     /// Why they are no bugs
     pub why: String,
-}
-
-/// Removes a rule by which findings are ignored.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct RemoveIgnore {
-    pub id: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

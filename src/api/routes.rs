@@ -7,34 +7,18 @@ use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
 use hyper::Method;
-use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::body::AdminResponse;
 use super::call::{ApiCall, Call, has_body, name_in, read};
 use super::calls::Api;
-use super::openapi::{Document, GetDocument};
+use super::openapi::Document;
 use super::session::Session;
-use super::{
-    AddClient, AddIgnore, ApiFailure, BeginRun, BreakLease, ClientEntry, ClientList, ClientRemoved,
-    ClientTold, ClockState, CloseHandle, CloseHandles, Closed, ConnectionInfo, CreateExploration,
-    CreateShare, CreateSnapshot, DeleteShare, DeleteSnapshot, DeleteState, Deleted, DropRequest,
-    EndExploration, EndRun, ErrorAnswer, Explanation, Exploration, ExplorationCreated,
-    ExplorationList, FaultAdded, FaultList, GateAdded, GateEntry, GateList, GetClients, GetClock,
-    GetConnection, GetEvents, GetExploration, GetExplorations, GetFaults, GetGate, GetGates,
-    GetHandles, GetHistory, GetHolds, GetIgnores, GetJunit, GetLease, GetLeases, GetLocks, GetLog,
-    GetMessages, GetObjects, GetPending, GetReport, GetRun, GetShares, GetSnapshots, GetStates,
-    GetStatus, GetToken, GetWhy, HandleList, History, HoldList, HoldOptions, HoldRow, IgnoreList,
-    Junit, LeaseBroken, LeaseList, LeaseShown, LoadInto, Loaded, LockList, MarkSet, MessageList,
-    NewFault, NewGate, ObjectList, PendingList, Release, ReleaseGate, ReleaseGates, ReleaseRequest,
-    Released, RemoveClient, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, RemoveIgnore,
-    Removed, Reset, ResetDone, RestoreState, RunBegun, RunEnded, RunStarted, RunState, SaveState,
-    ServerStatus, SetMark, ShareCreated, ShareList, SnapshotList, SnapshotTaken, StartRun,
-    StateDeleted, StateEntry, StateList, StateRestored, StepTaken, Stop, Stopping, TakeStep,
-    TellClient, TokenGiven, TurnClock, Undelete, Undeleted, Unmount, Unmounted, WaitAtGate,
-    Waiting, Went,
-};
+#[allow(clippy::wildcard_imports, reason = "the table names the types of all calls")]
+use super::*;
 use crate::bench::report::{IgnoreRule, Report};
 use crate::journal::json::EventPage;
 
@@ -145,8 +129,15 @@ pub static ROUTES: LazyLock<Routes> = LazyLock::new(Routes::new);
 /// The calls: method and path, name in the document, types of request and answer; the status of an
 /// answer and the errors that not every call has; what it does, and how.
 macro_rules! calls {
-    ($($method:ident $path:literal $id:ident: $request:ty => $answer:ty,
+    ($($method:ident $path:literal $id:ident:
+       $request:ident $({ $($field:ident: $type:ty)? })? => $answer:ty,
        $status:literal $errors:tt $summary:literal, $run:expr;)*) => {
+        $($(
+            #[doc = $summary]
+            #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+            pub struct $request { $(pub $field: $type)? }
+        )?)*
+
         $(impl Call for $request {
             type Answer = $answer;
             const METHOD: Method = Method::$method;
@@ -166,17 +157,17 @@ macro_rules! calls {
 }
 
 calls! {
-    GET "/api/v1/openapi.json" document: GetDocument => Document, 200 []
+    GET "/api/v1/openapi.json" document: GetDocument {} => Document, 200 []
         "This document", task(Api::document);
-    GET "/api/v1/status" status: GetStatus => ServerStatus, 200 []
+    GET "/api/v1/status" status: GetStatus {} => ServerStatus, 200 []
         "What is served, and where", plain(Session::status);
-    GET "/api/v1/connection" connection: GetConnection => ConnectionInfo, 200 []
+    GET "/api/v1/connection" connection: GetConnection {} => ConnectionInfo, 200 []
         "How an SDK connects to the services", plain(Session::connection);
     GET "/api/v1/handles" handles: GetHandles => HandleList, 200 [409]
         "Who has which file open", plain(Session::handles);
     DELETE "/api/v1/handles/{handle}" closeHandle: CloseHandle => Closed, 200 []
         "Closes a handle by force", plain(Session::close_handle);
-    GET "/api/v1/holds" holds: GetHolds => HoldList, 200 []
+    GET "/api/v1/holds" holds: GetHolds {} => HoldList, 200 []
         "Files that clients of the API hold open", task(Api::list_holds);
     POST "/api/v1/holds" hold: HoldOptions => HoldRow, 201 [409]
         "Opens a file and holds it open", task(Api::hold);
@@ -189,19 +180,19 @@ calls! {
         "The latest changes, oldest first", plain(Session::history);
     GET "/api/v1/objects" objects: GetObjects => ObjectList, 200 [409]
         "What is stored, one level at a time", plain(Session::objects);
-    GET "/api/v1/clock" clock: GetClock => ClockState, 200 []
+    GET "/api/v1/clock" clock: GetClock {} => ClockState, 200 []
         "The clock of the server", plain(Session::clock);
     POST "/api/v1/clock" turnClock: TurnClock => ClockState, 200 []
         "Turns the clock forward, stops it or lets it run", plain(Session::turn_clock);
-    GET "/api/v1/gates" gates: GetGates => GateList, 200 []
+    GET "/api/v1/gates" gates: GetGates {} => GateList, 200 []
         "Gates, and the requests that wait at them", plain(Session::gates);
     POST "/api/v1/gates" addGate: NewGate => GateAdded, 201 []
         "Adds a gate: matching requests stop there", plain(Session::add_gate);
-    DELETE "/api/v1/gates" removeGates: RemoveGates => Removed, 200 []
+    DELETE "/api/v1/gates" removeGates: RemoveGates {} => Removed, 200 []
         "Removes all gates; the requests that wait go on", plain(Session::remove_gates);
-    GET "/api/v1/gates/{id}" gate: GetGate => GateEntry, 200 []
+    GET "/api/v1/gates/{id}" gate: GetGate { id: u64 } => GateEntry, 200 []
         "One gate", plain(Session::gate);
-    DELETE "/api/v1/gates/{id}" removeGate: RemoveGate => Removed, 200 []
+    DELETE "/api/v1/gates/{id}" removeGate: RemoveGate { id: u64 } => Removed, 200 []
         "Removes a gate; the requests that wait there go on", plain(Session::remove_gate);
     GET "/api/v1/gates/{id}/wait" waitAtGate: WaitAtGate => Waiting, 200 [408]
         "Waits until a number of requests wait at a gate", task(Api::wait_at_gate);
@@ -211,31 +202,33 @@ calls! {
         "Lets one request that waits at a gate go", plain(Session::release_request);
     POST "/api/v1/requests/{id}/drop" dropRequest: DropRequest => Went, 200 []
         "Ends one request that waits at a gate", plain(Session::drop_request);
-    GET "/api/v1/faults" faults: GetFaults => FaultList, 200 []
+    GET "/api/v1/faults" faults: GetFaults {} => FaultList, 200 []
         "Faults that requests meet", plain(Session::faults);
     POST "/api/v1/faults" addFault: NewFault => FaultAdded, 201 []
         "Adds a fault for matching requests", plain(Session::add_fault);
-    DELETE "/api/v1/faults" removeFaults: RemoveFaults => Removed, 200 []
+    DELETE "/api/v1/faults" removeFaults: RemoveFaults {} => Removed, 200 []
         "Removes all faults", plain(Session::remove_faults);
-    DELETE "/api/v1/faults/{id}" removeFault: RemoveFault => Removed, 200 []
+    DELETE "/api/v1/faults/{id}" removeFault: RemoveFault { id: u64 } => Removed, 200 []
         "Removes a fault", plain(Session::remove_fault);
-    GET "/api/v1/clients" clients: GetClients => ClientList, 200 []
+    GET "/api/v1/clients" clients: GetClients {} => ClientList, 200 []
         "Clients that have a name, each with a key of its own", plain(Session::clients);
     POST "/api/v1/clients" addClient: AddClient => ClientEntry, 201 [409]
         "Adds a client: the key that signs a request names the client in the journal",
         plain(Session::add_client);
-    DELETE "/api/v1/clients/{name}" removeClient: RemoveClient => ClientRemoved, 200 []
+    DELETE "/api/v1/clients/{name}" removeClient:
+        RemoveClient { name: String } => ClientRemoved, 200 []
         "Removes a client", plain(Session::remove_client);
     POST "/api/v1/marks" mark: SetMark => MarkSet, 201 []
         "Sets a mark in the journal: a test begins", plain(Session::set_mark);
-    GET "/api/v1/explorations" explorations: GetExplorations => ExplorationList, 200 []
+    GET "/api/v1/explorations" explorations: GetExplorations {} => ExplorationList, 200 []
         "The exploration under way, or the last one", plain(Session::explorations);
     POST "/api/v1/explorations" explore: CreateExploration => ExplorationCreated, 201 [409]
         "Begins an exploration: a test is run under every order of its clients' requests that \
          matters", plain(Session::create_exploration);
-    GET "/api/v1/explorations/{id}" exploration: GetExploration => Exploration, 200 []
+    GET "/api/v1/explorations/{id}" exploration: GetExploration { id: u64 } => Exploration, 200 []
         "What an exploration has found", plain(Session::exploration);
-    DELETE "/api/v1/explorations/{id}" endExploration: EndExploration => Exploration, 200 []
+    DELETE "/api/v1/explorations/{id}" endExploration:
+        EndExploration { id: u64 } => Exploration, 200 []
         "Ends an exploration: its keys are removed and the clock runs again",
         plain(Session::end_exploration);
     POST "/api/v1/explorations/{id}/runs" beginRun: BeginRun => RunBegun, 201 [409]
@@ -257,17 +250,17 @@ calls! {
         "What went wrong between clients, or was never tried", plain(Session::report);
     GET "/api/v1/report/junit" reportJunit: GetJunit => Junit, 200 []
         "The report as a JUnit document", plain(Session::junit);
-    GET "/api/v1/report/ignore" ignores: GetIgnores => IgnoreList, 200 []
+    GET "/api/v1/report/ignore" ignores: GetIgnores {} => IgnoreList, 200 []
         "Rules by which findings of the report are ignored", plain(Session::ignores);
     POST "/api/v1/report/ignore" addIgnore: AddIgnore => IgnoreRule, 201 []
         "Adds a rule by which findings are ignored", plain(Session::add_ignore);
-    DELETE "/api/v1/report/ignore/{id}" removeIgnore: RemoveIgnore => Removed, 200 []
+    DELETE "/api/v1/report/ignore/{id}" removeIgnore: RemoveIgnore { id: u64 } => Removed, 200 []
         "Removes a rule by which findings are ignored", plain(Session::remove_ignore);
     GET "/api/v1/locks" locks: GetLocks => LockList, 200 [409]
         "Byte-range locks and their holders", plain(Session::locks);
-    GET "/api/v1/pending" pending: GetPending => PendingList, 200 []
+    GET "/api/v1/pending" pending: GetPending {} => PendingList, 200 []
         "Files that are delete pending, with the handles that keep them", plain(Session::pending);
-    GET "/api/v1/leases" leases: GetLeases => LeaseList, 200 []
+    GET "/api/v1/leases" leases: GetLeases {} => LeaseList, 200 []
         "Leases in force, of shares, files, containers and blobs", plain(Session::leases);
     GET "/api/v1/messages" messages: GetMessages => MessageList, 200 []
         "Messages that no Get returns yet", plain(Session::messages);
@@ -275,11 +268,12 @@ calls! {
         "Takes the delete-pending mark from a file", plain(Session::undelete);
     POST "/api/v1/leases/break" breakLease: BreakLease => LeaseBroken, 200 [409]
         "Ends the lease of a file, share, blob or container", plain(Session::break_lease);
-    GET "/api/v1/states" states: GetStates => StateList, 200 [409]
+    GET "/api/v1/states" states: GetStates {} => StateList, 200 [409]
         "States that were saved", plain(Session::states);
     PUT "/api/v1/states/{name}" saveState: SaveState => StateEntry, 200 [409]
         "Saves all data under a name", plain(Session::save_state);
-    DELETE "/api/v1/states/{name}" deleteState: DeleteState => StateDeleted, 200 [409]
+    DELETE "/api/v1/states/{name}" deleteState:
+        DeleteState { name: String } => StateDeleted, 200 [409]
         "Deletes a saved state", plain(Session::delete_state);
     POST "/api/v1/states/{name}/restore" restoreState: RestoreState => StateRestored, 200 [409]
         "Replaces all data by a saved state", replace(Session::restore_state);

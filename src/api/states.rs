@@ -6,13 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::failure::ApiFailure;
+use super::routes::{DeleteState, GetStates};
 use super::session::Session;
 use crate::bench::{DamagedState, SavedState, StateError, States};
 use crate::rules::time::iso;
-
-/// Asks for the saved states.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetStates {}
 
 /// Saves all data under a name, in place of a state that has it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -25,12 +22,6 @@ pub struct SaveState {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestoreState {
-    pub name: String,
-}
-
-/// Deletes the state of this name.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct DeleteState {
     pub name: String,
 }
 

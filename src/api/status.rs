@@ -8,16 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::controls::ClockState;
 use super::failure::ApiFailure;
+use super::routes::{GetConnection, GetStatus};
 use super::serving::Reached;
 use super::session::{Session, shares_of};
-
-/// Asks what is served, and where.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetStatus {}
-
-/// Asks how an SDK connects to the services.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetConnection {}
 
 /// The server and everything that it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

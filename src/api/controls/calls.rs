@@ -40,10 +40,6 @@ impl Requests {
     }
 }
 
-/// Asks for the clock.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GetClock {}
-
 /// Turns the clock: one of these.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,10 +60,6 @@ pub struct TurnClock {
     #[schemars(extend("const" = true))]
     pub run: Option<bool>,
 }
-
-/// Asks for the gates.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GetGates {}
 
 /// A gate to add.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -107,22 +99,6 @@ impl NewGate {
         let Requests { service, operation, path, account, headers } = requests;
         Self { service, operation, path, account, headers, at: None, times: None, limit_ms: None }
     }
-}
-
-/// Asks for one gate.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetGate {
-    pub id: u64,
-}
-
-/// Removes all gates.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RemoveGates {}
-
-/// Removes a gate.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct RemoveGate {
-    pub id: u64,
 }
 
 /// Waits until requests wait at a gate.
@@ -176,10 +152,6 @@ pub struct ReleaseGates {
     pub count: Option<u64>,
 }
 
-/// Asks for the faults.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GetFaults {}
-
 /// A fault to add.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -216,16 +188,6 @@ impl NewFault {
         let action = json!(action);
         Self { service, operation, path, account, headers, action, ..Self::default() }
     }
-}
-
-/// Removes all faults.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RemoveFaults {}
-
-/// Removes a fault.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct RemoveFault {
-    pub id: u64,
 }
 
 /// The gate that was added.

@@ -13,13 +13,15 @@ use hyper::header::HeaderName;
 
 pub use calls::{
     Action, ClockState, DropRequest, FaultAdded, FaultEntry, FaultList, GateAdded, GateEntry,
-    GateList, GetClock, GetFaults, GetGate, GetGates, NewFault, NewGate, ReleaseGate, ReleaseGates,
-    ReleaseRequest, RemoveFault, RemoveFaults, RemoveGate, RemoveGates, Removed, Requests,
+    GateList, NewFault, NewGate, ReleaseGate, ReleaseGates, ReleaseRequest, Removed, Requests,
     TurnClock, WaitAtGate, Waiting, WaitingEntry, Went,
 };
 
 use super::address::{request_path, service_of};
 use super::failure::ApiFailure;
+use super::routes::{
+    GetClock, GetFaults, GetGate, GetGates, RemoveFault, RemoveFaults, RemoveGate, RemoveGates,
+};
 use super::session::Session;
 use crate::bench::Controls;
 use crate::bench::controls::{

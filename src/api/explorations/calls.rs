@@ -179,25 +179,9 @@ pub struct RunEnded {
     pub next: String,
 }
 
-/// Asks for the explorations: the one under way, or the last one.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetExplorations {}
-
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExplorationList {
     pub explorations: Vec<Exploration>,
-}
-
-/// Asks how an exploration goes. That of the last one is kept until the next begins.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct GetExploration {
-    pub id: u64,
-}
-
-/// Ends an exploration: its keys are removed and the clock runs again.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct EndExploration {
-    pub id: u64,
 }
 
 /// What an exploration has found.

@@ -21,6 +21,7 @@ use super::body::{AdminResponse, json as json_answer};
 use super::call::ApiCall;
 use super::calls::{Api, WAIT_MAX};
 use super::failure::{ApiFailure, RefusalKind};
+use super::routes::{EndExploration, GetExploration, GetExplorations};
 use super::session::Session;
 use crate::bench::explore::{
     BadToken, Choice, Done, Failure, Footprint, LiveClient, Patience, PlanOptions, Resource,
