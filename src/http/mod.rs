@@ -42,3 +42,5 @@ pub mod structured;
 pub mod tls;
 pub mod unframed;
 pub mod xml;
+
+pub(crate) use frame::service::handler;

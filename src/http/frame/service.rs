@@ -130,100 +130,38 @@ pub enum OperationHandler {
 pub type OperationNames = (&'static str, &'static str);
 
 impl Operation {
-    const fn new(
+    /// Whether credentials are needed, whether it changes something, and how it is carried out.
+    pub const fn new(
         (name, title): OperationNames,
         level: ResourceLevel,
         permissions: &'static [Permission],
-        changes: bool,
-        run: OperationHandler,
+        (signed, changes, run): (bool, bool, OperationHandler),
     ) -> Self {
         let service_sas = match level {
             ResourceLevel::Object => Some(permissions),
             ResourceLevel::Service | ResourceLevel::Container => None,
         };
-        let needs = Some(Needs { level, or_level: None, permissions, service_sas });
+        let needs = Needs { level, or_level: None, permissions, service_sas };
+        let needs = if signed { Some(needs) } else { None };
         Self { name, title, needs, changes, overridable: false, touches: None, run }
-    }
-
-    /// An operation that reads on the event loop.
-    pub const fn read(
-        names: OperationNames,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
-        run: fn(&Call<'_>) -> Answer,
-    ) -> Self {
-        Self::new(names, level, permissions, false, OperationHandler::Read(run))
-    }
-
-    /// An operation that reads on the event loop and, where there is much to read, waits for the
-    /// pool.
-    pub const fn read_async(
-        names: OperationNames,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
-        run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>,
-    ) -> Self {
-        Self::new(names, level, permissions, false, OperationHandler::Change(run))
-    }
-
-    /// An operation that changes something, by the queue of the database's writer.
-    pub const fn change(
-        names: OperationNames,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
-        run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>,
-    ) -> Self {
-        Self::new(names, level, permissions, true, OperationHandler::Change(run))
-    }
-
-    /// An operation that reads on the pool.
-    pub const fn pool_read(
-        names: OperationNames,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
-        run: fn(&Call<'_>) -> Answer,
-    ) -> Self {
-        Self::new(names, level, permissions, false, OperationHandler::Work(run))
-    }
-
-    /// An operation that changes something on the pool.
-    pub const fn pool_change(
-        names: OperationNames,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
-        run: fn(&Call<'_>) -> Answer,
-    ) -> Self {
-        Self::new(names, level, permissions, true, OperationHandler::Work(run))
-    }
-
-    /// The operation that a browser asks for before it sends a request from another origin.
-    pub const fn preflight(
-        names: OperationNames,
-        level: ResourceLevel,
-        permissions: &'static [Permission],
-        run: fn(&Call<'_>) -> Answer,
-    ) -> Self {
-        Self { needs: None, ..Self::read(names, level, permissions, run) }
     }
 
     /// This operation, open to a service SAS with one of these permissions.
     #[must_use]
-    pub const fn service_sas(self, permissions: &'static [Permission]) -> Self {
-        let needs = match self.needs {
-            Some(needs) => Some(Needs { service_sas: Some(permissions), ..needs }),
-            None => None,
-        };
-        Self { needs, ..self }
+    pub const fn service_sas(mut self, permissions: &'static [Permission]) -> Self {
+        if let Some(needs) = &mut self.needs {
+            needs.service_sas = Some(permissions);
+        }
+        self
     }
 
     /// This operation, open to an account SAS of another level too.
     #[must_use]
-    pub const fn or_level(self, level: ResourceLevel) -> Self {
-        let needs = match self.needs {
-            Some(needs) => Some(Needs { or_level: Some(level), ..needs }),
-            None => None,
-        };
-        Self { needs, ..self }
+    pub const fn or_level(mut self, level: ResourceLevel) -> Self {
+        if let Some(needs) = &mut self.needs {
+            needs.or_level = Some(level);
+        }
+        self
     }
 
     /// This operation, with what it reads and writes.
@@ -239,7 +177,7 @@ impl Operation {
     }
 }
 
-/// Declares the operations of a service, in rows: the static, the constructor of [`Operation`], the
+/// Declares the operations of a service, in rows: the static, its kind (see [`handler`]), the
 /// names, level and permissions, and the method of the service's call that carries it out, or in
 /// parentheses a function of a [`Call`]. `OPERATIONS` has them all.
 macro_rules! operations {
@@ -249,11 +187,11 @@ macro_rules! operations {
     )*) => {
         $(
             #[allow(unused_parens, reason = "a row has its names in parentheses")]
-            pub(super) static $name: Operation = Operation::$kind(
+            pub(super) static $name: Operation = Operation::new(
                 $names,
                 ResourceLevel::$level,
                 $needs,
-                $crate::http::frame::service::handler!($kind $of $run),
+                $crate::http::handler!($kind $of $run),
             )
             $(.$with $args)*;
         )*
@@ -262,19 +200,25 @@ macro_rules! operations {
     };
 }
 
-/// The handler of an operation: `change` and `read_async` take the body as it comes.
+/// What [`Operation::new`] is told of the kind of an operation. `change` and `read_async` take the
+/// body as it comes.
 macro_rules! handler {
-    (change $of:ident $method:ident) => {
-        |call, body| Box::pin($of(call).$method(body))
+    (preflight $of:ident $run:tt) => { $crate::http::handler!(false, false, Read, $of $run) };
+    (read $of:ident $run:tt) => { $crate::http::handler!(true, false, Read, $of $run) };
+    (pool_read $of:ident $run:tt) => { $crate::http::handler!(true, false, Work, $of $run) };
+    (pool_change $of:ident $run:tt) => { $crate::http::handler!(true, true, Work, $of $run) };
+    (read_async $of:ident $run:ident) => { $crate::http::handler!(async false, $of $run) };
+    (change $of:ident $run:ident) => { $crate::http::handler!(async true, $of $run) };
+    ($signed:literal, $changes:literal, $kind:ident, $of:ident ($run:expr)) => {
+        ($signed, $changes, $crate::http::frame::service::OperationHandler::$kind($run))
     };
-    (read_async $of:ident $method:ident) => {
-        |call, body| Box::pin($of(call).$method(body))
+    ($signed:literal, $changes:literal, $kind:ident, $of:ident $method:ident) => {
+        $crate::http::handler!($signed, $changes, $kind, $of (|call| $of(call).$method()))
     };
-    ($kind:ident $of:ident ($run:expr)) => {
-        $run
-    };
-    ($kind:ident $of:ident $method:ident) => {
-        |call| $of(call).$method()
+    (async $changes:literal, $of:ident $method:ident) => {
+        $crate::http::handler!(true, $changes, Change, $of (|call, body| {
+            Box::pin($of(call).$method(body))
+        }))
     };
 }
 
