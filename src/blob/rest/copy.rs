@@ -6,7 +6,6 @@
 //! account no byte is copied; from another account of this server they are. Sources on other
 //! servers are in [`super::remote`].
 
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,11 +36,9 @@ use crate::http::frame::host::{self, HostedAccount};
 use crate::http::frame::receive::too_large;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
-use crate::http::frame::site::Site;
 use crate::http::frame::source::{COPY_SOURCE, NamedSource, unauthorised_source};
 use crate::http::reply::Reply;
 use crate::http::request::{Query, byte_range};
-use crate::rules::Timestamp;
 use crate::rules::conditions::Subject;
 use crate::rules::conditions::copy::source_failure;
 use crate::rules::service::ServiceKind;
@@ -382,84 +379,68 @@ impl BlobCall<'_> {
         let at = at.state(selector(&Query::read(own.uri.query().unwrap_or_default()))?);
         let tags = self.copies_tags()? || self.headers.contains_key(SOURCE_IF_TAGS);
         if !self.covers_source(&own, operation == BlobOperation::BlobStartCopyFromURL) {
-            let credentials = self.source_credentials()?.into_iter();
-            let right = SourceRight {
-                site: Arc::clone(self.site),
-                account: Arc::clone(&account),
-                credentials: credentials.map(|(name, value)| (name, value.to_owned())).collect(),
-                uri: own.uri,
-                at: at.clone(),
-                now: self.now,
-                outside: self.outside,
-                https: self.https,
-                client_ip: self.peer.ip(),
-                tags,
-            };
-            right.check().await?;
+            self.check_source_right(&account, own.uri, &at, tags).await?;
         }
         Ok(BlobSource::Own(OwnBlob { account, at }))
     }
-}
 
-/// The question whether a request may read its source, and its tags if it uses them.
-struct SourceRight {
-    site: Arc<Site>,
-    account: Arc<dyn HostedAccount>,
-    credentials: Vec<(&'static str, String)>,
-    uri: Uri,
-    at: BlobAt,
-    now: Timestamp,
-    /// The time of the system, where the clock is a test's.
-    outside: Timestamp,
-    https: bool,
-    client_ip: IpAddr,
-    /// The request also uses the tags of the source.
-    tags: bool,
-}
-
-impl SourceRight {
-    /// Answers it on a thread that may block, since the container's row may decide.
-    async fn check(self) -> Result<(), Refusal> {
-        let answer = tokio::task::spawn_blocking(move || self.answer()).await;
-        let answer = answer.map_err(Refusal::internal)?;
-        answer.map_err(|error| unauthorised_source(&error))
-    }
-
-    fn answer(&self) -> Result<(), AuthError> {
-        let Self { account, uri, at, credentials, .. } = self;
-        let headers: Vec<_> = credentials.iter().map(|(name, value)| (*name, &**value)).collect();
-        let view = RequestView {
-            method: "GET",
-            raw_path: uri.path(),
-            raw_query: uri.query().unwrap_or_default(),
-            headers: &headers,
-            now: self.now,
-            outside: self.outside,
-            // The source is read here, over the connection of this request.
-            https: self.https,
-            client_ip: self.client_ip,
-        };
-        let target = AuthTarget {
-            signatures: SERVICE_TABLE.signatures,
-            account: account.name(),
-            container: Some(&at.container),
-            path: &at.name,
-            level: ResourceLevel::Object,
-        };
-        let admission = &self.site.options.admission;
-        match admission.source_grant(&SERVICE_TABLE, &**account, &view, &target) {
-            Ok(grant) => {
-                grant.check_letters(&[Permission::Read])?;
-                if self.tags { grant.check_letters(&[Permission::Tags]) } else { Ok(()) }
+    /// An error unless the request may read its source, and its tags if it uses them. Asked on a
+    /// thread that may block, since the container's row may decide.
+    async fn check_source_right(
+        &self,
+        account: &Arc<dyn HostedAccount>,
+        uri: Uri,
+        at: &BlobAt,
+        tags: bool,
+    ) -> Result<(), Refusal> {
+        let sent = self.source_credentials()?.into_iter();
+        let sent: Vec<_> = sent.map(|(name, value)| (name, value.to_owned())).collect();
+        let (site, account, at) = (Arc::clone(self.site), Arc::clone(account), at.clone());
+        // The source is read here, over the connection of this request.
+        let (https, client_ip) = (self.https, self.peer.ip());
+        let (now, outside) = (self.now, self.outside);
+        let check = move || {
+            let headers: Vec<_> = sent.iter().map(|(name, value)| (*name, &**value)).collect();
+            let (raw_path, raw_query) = (uri.path(), uri.query().unwrap_or_default());
+            let headers = &headers;
+            let view = RequestView {
+                method: "GET",
+                raw_path,
+                raw_query,
+                headers,
+                now,
+                outside,
+                https,
+                client_ip,
+            };
+            let target = AuthTarget {
+                signatures: SERVICE_TABLE.signatures,
+                account: account.name(),
+                container: Some(&at.container),
+                path: &at.name,
+                level: ResourceLevel::Object,
+            };
+            let admission = &site.options.admission;
+            match admission.source_grant(&SERVICE_TABLE, &*account, &view, &target) {
+                Ok(grant) => {
+                    grant.check_letters(&[Permission::Read])?;
+                    if tags { grant.check_letters(&[Permission::Tags]) } else { Ok(()) }
+                }
+                Err(AuthError::NoCredentials)
+                    if !tags
+                        && super::operations::is_public(
+                            &*account,
+                            &at.container,
+                            &BLOB_DOWNLOAD,
+                        ) =>
+                {
+                    Ok(())
+                }
+                Err(error) => Err(error),
             }
-            Err(AuthError::NoCredentials)
-                if !self.tags
-                    && super::operations::is_public(&**account, &at.container, &BLOB_DOWNLOAD) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        };
+        let answer = tokio::task::spawn_blocking(check).await.map_err(Refusal::internal)?;
+        answer.map_err(|error: AuthError| unauthorised_source(&error))
     }
 }
 
