@@ -11,6 +11,8 @@ use std::{fs, io};
 use reqwest::{Method, Response};
 use tokio::runtime::{Builder, Runtime};
 
+use super::fetch::{build, cause, choose_crypto};
+
 /// How long a connection may take to be made.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
@@ -34,7 +36,7 @@ impl HttpClient {
     /// A client that trusts the certificates in `ca_file`, or those of the system without one.
     pub fn new(agent: &str, ca_file: Option<&Path>) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        super::fetch::choose_crypto();
+        choose_crypto();
         let make = || {
             reqwest::Client::builder()
                 .no_proxy()
@@ -44,7 +46,7 @@ impl HttpClient {
         };
         let client = match ca_file {
             Some(ca_file) => trusting(make(), &fs::read(ca_file)?)?.build(),
-            None => super::fetch::build(make),
+            None => build(make),
         };
         let client = client.map_err(|error| io::Error::other(cause(&error)))?;
         Ok(Self { runtime: Arc::new(runtime), client, limit: None })
@@ -112,23 +114,16 @@ impl Got {
     }
 }
 
-fn cause(error: &reqwest::Error) -> String {
-    super::fetch::cause(error)
-}
-
-#[cfg(feature = "tls")]
+/// A client that trusts these authorities alone.
+#[cfg_attr(not(feature = "tls"), expect(unused_variables))]
 fn trusting(
     client: reqwest::ClientBuilder,
     authority: &[u8],
 ) -> io::Result<reqwest::ClientBuilder> {
-    let certificates = reqwest::Certificate::from_pem_bundle(authority);
-    Ok(client.tls_certs_only(certificates.map_err(|error| io::Error::other(cause(&error)))?))
-}
-
-#[cfg(not(feature = "tls"))]
-fn trusting(
-    client: reqwest::ClientBuilder,
-    _authority: &[u8],
-) -> io::Result<reqwest::ClientBuilder> {
+    #[cfg(feature = "tls")]
+    let client = client.tls_certs_only(
+        reqwest::Certificate::from_pem_bundle(authority)
+            .map_err(|error| io::Error::other(cause(&error)))?,
+    );
     Ok(client)
 }
