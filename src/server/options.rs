@@ -20,11 +20,12 @@ use crate::rules::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
 
 /// Where the data is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Data {
     /// A data directory, made if missing.
     Directory(PathBuf),
     /// In memory; removed when the server stops.
+    #[default]
     Memory,
     /// One existing directory, served as a share as it is.
     Existing {
@@ -72,7 +73,7 @@ pub struct EventOptions {
 }
 
 /// The options of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
     /// Where the data is.
     pub data: Data,
@@ -109,30 +110,6 @@ pub struct ServerOptions {
     pub events: EventOptions,
     /// Where the page, the HTTP API, metrics and health are.
     pub admin: OptionalAddress,
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            data: Data::Memory,
-            memory_limit: None,
-            reset: false,
-            shares: Vec::new(),
-            account_shares: Vec::new(),
-            seeds: Vec::new(),
-            loads: Vec::new(),
-            objects: Vec::new(),
-            share: ShareOptions::default(),
-            blob: BlobOptions::default(),
-            mounts: Vec::new(),
-            default_mount: None,
-            #[cfg(feature = "fuse")]
-            mount: crate::file::mount::MountOptions::default(),
-            listen: ListenOptions::default(),
-            events: EventOptions::default(),
-            admin: OptionalAddress::Off,
-        }
-    }
 }
 
 /// Puts a server together: data in memory, free ports of this machine and the well-known account,

@@ -4,7 +4,6 @@
 //! the error about a wrong key, although errors repeat other values. Listening itself is in
 //! `server/listeners`, accounts are in `http::auth`.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -208,12 +207,10 @@ impl Listen {
             oauth: self.oauth,
             expose: self.expose,
             hosts: self.hosts.clone(),
-            path_style: false,
-            any_version: false,
-            keep_alive: BTreeMap::new(),
             tls: self.tls.clone(),
             copy_sources: self.copy_sources,
             error_names: self.error_names,
+            ..ListenOptions::default()
         })
     }
 
