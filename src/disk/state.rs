@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, failing};
 use super::folder::{Durability, Folder, Tenure};
+use crate::rules::named::named;
 
 /// The form written here, and the newest that is understood.
 const VERSION: u32 = 1;
@@ -25,32 +26,20 @@ const EPOCH_MAX: u32 = (1 << 24) - 1;
 
 const EPOCH: &str = "epoch";
 
-/// Kinds of entries, each in a folder of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Drawer {
-    /// Leases on files, by file.
-    Leases,
-    /// Deletions that were acknowledged and wait for handles to close, by link.
-    Pending,
-    /// The share's own properties: quota, metadata, access policies, lease.
-    Share,
-    Permissions,
-    /// Properties of the service as a whole. In the account's own state folder, not in a share's.
-    Service,
-}
-
-impl Drawer {
-    const ALL: [Self; 5] =
-        [Self::Leases, Self::Pending, Self::Share, Self::Permissions, Self::Service];
-
-    fn folder_name(self) -> &'static str {
-        match self {
-            Self::Leases => "leases",
-            Self::Pending => "pending",
-            Self::Share => "share",
-            Self::Permissions => "permissions",
-            Self::Service => "service",
-        }
+named! {
+    /// Kinds of entries, each in a folder of its own.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Drawer, folder_name: &'static str {
+        /// Leases on files, by file.
+        Leases = "leases",
+        /// Deletions that were acknowledged and wait for handles to close, by link.
+        Pending = "pending",
+        /// The share's own properties: quota, metadata, access policies, lease.
+        Share = "share",
+        Permissions = "permissions",
+        /// Properties of the service as a whole. In the account's own state folder, not in a
+        /// share's.
+        Service = "service",
     }
 }
 

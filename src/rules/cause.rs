@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conflict::Conflict;
 use super::id::{HandleId, Owner, Timestamp};
+use super::named::named;
 use super::{Access, ShareMode};
 
 /// The open that a refusal names as its cause.
@@ -30,57 +31,31 @@ impl fmt::Display for Holder {
     }
 }
 
-/// A rule that a conflict is refused by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// Access and share modes exclude each other.
-    SharingViolation,
-    /// The file is open, and the operation allows no open.
-    FileOpen,
-    /// Something below the directory is open.
-    OpenBelow,
-    /// The name is marked for deletion.
-    DeletePending,
-    /// The directory of the name is marked for deletion.
-    ParentDeletePending,
-    /// Bytes to be read or written are locked.
-    RangeLocked,
-    /// Bytes to be locked are locked.
-    LockNotGranted,
-    /// The file or share is leased, or the lease ID is not the lease's.
-    Lease,
-    /// A copy to the file is under way.
-    CopyPending,
-}
-
-impl Rule {
-    /// All of them, each at the place that is its number.
-    pub const ALL: [Self; 9] = [
-        Self::SharingViolation,
-        Self::FileOpen,
-        Self::OpenBelow,
-        Self::DeletePending,
-        Self::ParentDeletePending,
-        Self::RangeLocked,
-        Self::LockNotGranted,
-        Self::Lease,
-        Self::CopyPending,
-    ];
-
+named! {
+    /// A rule that a conflict is refused by.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Rule,
     /// As people who count see it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SharingViolation => "sharing_violation",
-            Self::FileOpen => "file_open",
-            Self::OpenBelow => "open_below",
-            Self::DeletePending => "delete_pending",
-            Self::ParentDeletePending => "parent_delete_pending",
-            Self::RangeLocked => "range_locked",
-            Self::LockNotGranted => "lock_not_granted",
-            Self::Lease => "lease",
-            Self::CopyPending => "copy_pending",
-        }
+    name: &'static str {
+        /// Access and share modes exclude each other.
+        SharingViolation = "sharing_violation",
+        /// The file is open, and the operation allows no open.
+        FileOpen = "file_open",
+        /// Something below the directory is open.
+        OpenBelow = "open_below",
+        /// The name is marked for deletion.
+        DeletePending = "delete_pending",
+        /// The directory of the name is marked for deletion.
+        ParentDeletePending = "parent_delete_pending",
+        /// Bytes to be read or written are locked.
+        RangeLocked = "range_locked",
+        /// Bytes to be locked are locked.
+        LockNotGranted = "lock_not_granted",
+        /// The file or share is leased, or the lease ID is not the lease's.
+        Lease = "lease",
+        /// A copy to the file is under way.
+        CopyPending = "copy_pending",
     }
 }
 

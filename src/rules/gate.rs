@@ -5,24 +5,18 @@
 use std::sync::Arc;
 
 use super::asked::Asked;
+use super::named::named;
 use super::service::ServiceKind;
 use super::who::Who;
 
-/// A point on the way of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Point {
-    /// The request was authorised; nothing was looked at yet.
-    Received,
-    /// The request is done; the client does not know yet.
-    Committed,
-}
-
-impl Point {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Received => "received",
-            Self::Committed => "committed",
-        }
+named! {
+    /// A point on the way of a request.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Point, name: &'static str {
+        /// The request was authorised; nothing was looked at yet.
+        Received = "received",
+        /// The request is done; the client does not know yet.
+        Committed = "committed",
     }
 }
 

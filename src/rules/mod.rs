@@ -20,6 +20,7 @@
 //!   lease        leases of files, shares, containers and blobs
 //!   metadata     user metadata: legal names, the limit
 //!   name         names of containers, queues and shares; what is said of a wrong name
+//!   named        enums whose variants have a name each
 //!   time         points in time and how the services write them
 //!   context      the circumstances of an operation: its time and its caller
 //!   id           identities: files, handles, clients
@@ -47,6 +48,7 @@ pub mod id;
 pub mod lease;
 pub mod metadata;
 pub mod name;
+pub(crate) mod named;
 pub mod pattern;
 pub mod policy;
 pub mod service;

@@ -15,55 +15,40 @@ pub enum ServiceKind {
 impl ServiceKind {
     pub const ALL: [Self; 4] = [Self::File, Self::Blob, Self::Queue, Self::Table];
 
+    /// Its label, title, letter, key and port.
+    const fn row(self) -> (&'static str, &'static str, char, &'static str, u16) {
+        match self {
+            Self::File => ("file", "File", 'f', "FileEndpoint", 10_004),
+            Self::Blob => ("blob", "Blob", 'b', "BlobEndpoint", 10_000),
+            Self::Queue => ("queue", "Queue", 'q', "QueueEndpoint", 10_001),
+            Self::Table => ("table", "Table", 't', "TableEndpoint", 10_002),
+        }
+    }
+
     /// The second label of a host name (`ACCOUNT.file.SUFFIX`), and the first part of a resource
     /// in a service SAS.
     pub const fn label(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Blob => "blob",
-            Self::Queue => "queue",
-            Self::Table => "table",
-        }
+        self.row().0
     }
 
     /// The name in sentences: the File service.
     pub const fn title(self) -> &'static str {
-        match self {
-            Self::File => "File",
-            Self::Blob => "Blob",
-            Self::Queue => "Queue",
-            Self::Table => "Table",
-        }
+        self.row().1
     }
 
     /// The letter in `ss` of an account SAS.
     pub const fn letter(self) -> char {
-        match self {
-            Self::File => 'f',
-            Self::Blob => 'b',
-            Self::Queue => 'q',
-            Self::Table => 't',
-        }
+        self.row().2
     }
 
     /// The key of its endpoint in a connection string.
     pub const fn endpoint_key(self) -> &'static str {
-        match self {
-            Self::File => "FileEndpoint",
-            Self::Blob => "BlobEndpoint",
-            Self::Queue => "QueueEndpoint",
-            Self::Table => "TableEndpoint",
-        }
+        self.row().3
     }
 
     /// The port that emulators use.
     pub const fn port(self) -> u16 {
-        match self {
-            Self::File => 10_004,
-            Self::Blob => 10_000,
-            Self::Queue => 10_001,
-            Self::Table => 10_002,
-        }
+        self.row().4
     }
 }
 

@@ -250,10 +250,8 @@ fn check_moment(moment: Timestamp) -> Result<(), String> {
     }
 }
 
-const POINTS: [Point; 2] = [Point::Received, Point::Committed];
-
 fn point(text: &str) -> Result<Point, String> {
-    let found = POINTS.into_iter().find(|point| point.name() == text);
+    let found = Point::ALL.into_iter().find(|point| point.name() == text);
     found.ok_or_else(|| match text {
         "checked" => "the point 'checked' is gone: stop the request at received, let the others \
                       go first, then release it"

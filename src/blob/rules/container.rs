@@ -3,26 +3,28 @@
 //! Decides which fields are kept, and which access is in force. [`crate::rules::policy`] decides
 //! which policies are legal.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::state::BlobMetadata;
 use crate::rules::lease::ContainerLease;
+use crate::rules::named::named;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::{Etag, Timestamp, Writer};
 
-/// The part of a container that anonymous requests may read.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PublicAccess {
-    #[default]
-    Private,
-    /// Blobs whose name they know.
-    Blob,
-    /// Blobs, and the container's properties and list.
-    Container,
+named! {
+    /// The part of a container that anonymous requests may read.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PublicAccess {
+        #[default]
+        Private = "private",
+        /// Blobs whose name they know.
+        Blob = "blob",
+        /// Blobs, and the container's properties and list.
+        Container = "container",
+    }
 }
 
 impl FromStr for PublicAccess {
@@ -34,16 +36,6 @@ impl FromStr for PublicAccess {
             "container" => Ok(Self::Container),
             _ => Err(()),
         }
-    }
-}
-
-impl fmt::Display for PublicAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Private => "private",
-            Self::Blob => "blob",
-            Self::Container => "container",
-        })
     }
 }
 

@@ -11,36 +11,32 @@ use super::immutability::Immutability;
 use super::tags::Tags;
 use super::tier::TierRecord;
 use crate::rules::lease::BlobLease;
+use crate::rules::named::named;
 use crate::rules::{Etag, Timestamp, Writer};
 
 /// User metadata, in the order and spelling of the request.
 pub type BlobMetadata = Vec<(String, String)>;
 
-/// The three types of blobs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BlobType {
-    /// Made of blocks that are committed as a list.
-    Block,
-    /// Grows at its end.
-    Append,
-    /// Pages of 512 bytes, written anywhere.
-    Page,
+named! {
+    /// The three types of blobs.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BlobType,
+    /// The value of `x-ms-blob-type`.
+    name: &'static str {
+        /// Made of blocks that are committed as a list.
+        Block = "BlockBlob",
+        /// Grows at its end.
+        Append = "AppendBlob",
+        /// Pages of 512 bytes, written anywhere.
+        Page = "PageBlob",
+    }
 }
 
 impl BlobType {
-    /// The value of `x-ms-blob-type`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Block => "BlockBlob",
-            Self::Append => "AppendBlob",
-            Self::Page => "PageBlob",
-        }
-    }
-
     /// Reads the value of `x-ms-blob-type`.
     pub fn from_name(text: &str) -> Option<Self> {
-        [Self::Block, Self::Append, Self::Page].into_iter().find(|kind| kind.name() == text)
+        Self::ALL.into_iter().find(|kind| kind.name() == text)
     }
 }
 

@@ -3,73 +3,44 @@
 //! Decides the meaning of each letter. The tables of operations say which letters an operation
 //! needs.
 
-/// Something a SAS may permit.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Permission {
-    /// `r`: contents, properties, metadata.
-    Read,
-    /// `a`: add messages, entities, appended blocks.
-    Add,
-    /// `c`: make a new one.
-    Create,
-    /// `w`: make or change one.
-    Write,
-    /// `d`: delete.
-    Delete,
-    /// `l`: list what is below.
-    List,
-    /// `u`: update messages, entities.
-    Update,
-    /// `p`: take messages.
-    Process,
-    /// `x`: delete a version.
-    DeleteVersion,
-    /// `y`: delete for good.
-    PermanentDelete,
-    /// `t`: tags.
-    Tags,
-    /// `f`: find by tags.
-    Find,
-    /// `i`: immutability policies and legal holds.
-    Immutability,
+use crate::rules::named::named;
+
+named! {
+    /// Something a SAS may permit.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Permission,
+    /// Its letter in `sp`.
+    letter: char {
+        /// Contents, properties, metadata.
+        Read = 'r',
+        /// Add messages, entities, appended blocks.
+        Add = 'a',
+        /// Make a new one.
+        Create = 'c',
+        /// Make or change one.
+        Write = 'w',
+        /// Delete.
+        Delete = 'd',
+        /// List what is below.
+        List = 'l',
+        /// Update messages, entities.
+        Update = 'u',
+        /// Take messages.
+        Process = 'p',
+        /// Delete a version.
+        DeleteVersion = 'x',
+        /// Delete for good.
+        PermanentDelete = 'y',
+        /// Tags.
+        Tags = 't',
+        /// Find by tags.
+        Find = 'f',
+        /// Immutability policies and legal holds.
+        Immutability = 'i',
+    }
 }
 
 impl Permission {
-    const ALL: [Self; 13] = [
-        Self::Read,
-        Self::Add,
-        Self::Create,
-        Self::Write,
-        Self::Delete,
-        Self::List,
-        Self::Update,
-        Self::Process,
-        Self::DeleteVersion,
-        Self::PermanentDelete,
-        Self::Tags,
-        Self::Find,
-        Self::Immutability,
-    ];
-
-    /// Its letter in `sp`.
-    pub const fn letter(self) -> char {
-        match self {
-            Self::Read => 'r',
-            Self::Add => 'a',
-            Self::Create => 'c',
-            Self::Write => 'w',
-            Self::Delete => 'd',
-            Self::List => 'l',
-            Self::Update => 'u',
-            Self::Process => 'p',
-            Self::DeleteVersion => 'x',
-            Self::PermanentDelete => 'y',
-            Self::Tags => 't',
-            Self::Find => 'f',
-            Self::Immutability => 'i',
-        }
-    }
-
     const fn bit(self) -> u16 {
         1 << self as u8
     }

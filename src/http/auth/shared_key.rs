@@ -14,6 +14,7 @@ use std::time::Duration;
 use super::credential::{Credential, Signer};
 use super::error::AuthError;
 use super::request::{RequestView, SignedQuery};
+use crate::rules::named::named;
 use crate::rules::time;
 
 /// How far a client's clock may be off.
@@ -28,29 +29,23 @@ const TEXT_BYTES: usize = 512;
 const ENCODING: &str = "content-encoding";
 const LANGUAGE: &str = "content-language";
 
-/// Which of the two texts is signed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scheme {
-    /// All standard headers and the whole query.
-    SharedKey,
-    /// Few headers, and of the query `comp` alone.
-    SharedKeyLite,
+named! {
+    /// Which of the two texts is signed.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Scheme,
+    /// The name in the header `Authorization`.
+    name: &'static str {
+        /// All standard headers and the whole query.
+        SharedKey = "SharedKey",
+        /// Few headers, and of the query `comp` alone.
+        SharedKeyLite = "SharedKeyLite",
+    }
 }
 
 impl Scheme {
-    const ALL: [Self; 2] = [Self::SharedKey, Self::SharedKeyLite];
-
     /// The scheme of this name in the header `Authorization`, in any case.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scheme| scheme.name().eq_ignore_ascii_case(name))
-    }
-
-    /// The name in the header `Authorization`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SharedKey => "SharedKey",
-            Self::SharedKeyLite => "SharedKeyLite",
-        }
     }
 
     /// The lines between the verb and the `x-ms-` headers. The date is not among them when

@@ -128,7 +128,7 @@ impl Coverage {
 
     /// A row as people read it.
     fn shape(&self, row: &RouteRow) -> String {
-        let methods: Vec<_> = row.methods.iter().copied().map(verb).collect();
+        let methods: Vec<_> = row.methods.iter().copied().map(Verb::name).collect();
         let path = if let [level] = row.levels {
             (self.paths)(*level).0.to_owned()
         } else {
@@ -156,7 +156,7 @@ impl Coverage {
         let mut stream = TcpStream::connect(addr).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let common = format!("host: {addr}\r\ncontent-length: 0\r\nconnection: close\r\n");
-        let method = verb(row.methods[0]);
+        let method = row.methods[0].name();
         write!(stream, "{method} {target} HTTP/1.1\r\n{common}{header}\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -175,16 +175,4 @@ fn query(row: &RouteRow) -> String {
     let parts = parts.iter().filter(|(_, value)| !value.is_empty());
     let parts: Vec<_> = parts.map(|(name, value)| format!("{name}={value}")).collect();
     if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
-}
-
-const fn verb(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Get => "GET",
-        Verb::Head => "HEAD",
-        Verb::Put => "PUT",
-        Verb::Delete => "DELETE",
-        Verb::Post => "POST",
-        Verb::Merge => "MERGE",
-        Verb::Patch => "PATCH",
-    }
 }

@@ -10,6 +10,7 @@ use super::refusal::Refusal;
 use super::service::Operation;
 use crate::http::auth::ResourceLevel;
 use crate::http::request::Request;
+use crate::rules::named::named;
 
 /// The header that tells two operations apart whose requests are otherwise alike.
 #[derive(Clone, Copy)]
@@ -37,31 +38,24 @@ pub struct RouteRow {
     pub operation: &'static Operation,
 }
 
-/// A method that operations have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verb {
-    Get,
-    Head,
-    Put,
-    Delete,
-    Post,
-    Merge,
-    Patch,
+named! {
+    /// A method that operations have.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Verb {
+        Get = "GET",
+        Head = "HEAD",
+        Put = "PUT",
+        Delete = "DELETE",
+        Post = "POST",
+        Merge = "MERGE",
+        Patch = "PATCH",
+    }
 }
 
 impl Verb {
     /// The verb of a method; none for one that no operation has.
     pub fn of(method: &Method) -> Option<Self> {
-        Some(match method.as_str() {
-            "GET" => Self::Get,
-            "HEAD" => Self::Head,
-            "PUT" => Self::Put,
-            "DELETE" => Self::Delete,
-            "POST" => Self::Post,
-            "MERGE" => Self::Merge,
-            "PATCH" => Self::Patch,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|verb| verb.name() == method.as_str())
     }
 }
 

@@ -22,6 +22,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
+
 pub use class::{LeaseClass, ShareUse};
 pub use denial::{LeaseDenial, LeaseOn};
 pub use file::{FileLease, LeaseUse};
@@ -29,18 +31,20 @@ pub use id::{LeaseId, NotAGuid};
 pub use kind::{LeaseKind, LeaseRules, OnBlob, OnContainer, OnShare};
 pub use timed::{BlobLease, ContainerLease, ShareLease, TimedLease};
 
-/// The value of `x-ms-lease-state`. A file is never breaking or expired.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum LeaseState {
-    /// No lease, or one that was released.
-    Available,
-    Leased,
-    /// In force until the break period is over. Nobody can acquire it before.
-    Breaking,
-    /// Ended by a break; the ID is kept.
-    Broken,
-    /// Ended by time; the ID is kept and may renew.
-    Expired,
+named! {
+    /// The value of `x-ms-lease-state`. A file is never breaking or expired.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum LeaseState {
+        /// No lease, or one that was released.
+        Available = "available",
+        Leased = "leased",
+        /// In force until the break period is over. Nobody can acquire it before.
+        Breaking = "breaking",
+        /// Ended by a break; the ID is kept.
+        Broken = "broken",
+        /// Ended by time; the ID is kept and may renew.
+        Expired = "expired",
+    }
 }
 
 impl LeaseState {
@@ -53,32 +57,13 @@ impl LeaseState {
     }
 }
 
-impl fmt::Display for LeaseState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Available => "available",
-            Self::Leased => "leased",
-            Self::Breaking => "breaking",
-            Self::Broken => "broken",
-            Self::Expired => "expired",
-        })
-    }
-}
-
-/// The value of `x-ms-lease-status`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum LeaseStatus {
-    /// A lease is in force.
-    Locked,
-    Unlocked,
-}
-
-impl fmt::Display for LeaseStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Locked => "locked",
-            Self::Unlocked => "unlocked",
-        })
+named! {
+    /// The value of `x-ms-lease-status`.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum LeaseStatus {
+        /// A lease is in force.
+        Locked = "locked",
+        Unlocked = "unlocked",
     }
 }
 

@@ -10,51 +10,31 @@ use uuid::Uuid;
 
 use super::datetime::Ticks;
 use super::number;
+use crate::rules::named::named;
 
 /// UTF-16 units of a string: 64 KiB.
 pub const STRING_UNITS_MAX: usize = 32_768;
 /// Bytes of a binary value.
 pub const BINARY_BYTES_MAX: usize = 65_536;
 
-/// The type of a value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum EdmType {
-    String,
-    Boolean,
-    Int32,
-    Int64,
-    Double,
-    DateTime,
-    Guid,
-    Binary,
+named! {
+    /// The type of a value.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum EdmType,
+    /// The name that annotations carry: `Edm.Int64`.
+    name: &'static str {
+        String = "Edm.String",
+        Boolean = "Edm.Boolean",
+        Int32 = "Edm.Int32",
+        Int64 = "Edm.Int64",
+        Double = "Edm.Double",
+        DateTime = "Edm.DateTime",
+        Guid = "Edm.Guid",
+        Binary = "Edm.Binary",
+    }
 }
 
 impl EdmType {
-    pub const ALL: [Self; 8] = [
-        Self::String,
-        Self::Boolean,
-        Self::Int32,
-        Self::Int64,
-        Self::Double,
-        Self::DateTime,
-        Self::Guid,
-        Self::Binary,
-    ];
-
-    /// The name that annotations carry: `Edm.Int64`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::String => "Edm.String",
-            Self::Boolean => "Edm.Boolean",
-            Self::Int32 => "Edm.Int32",
-            Self::Int64 => "Edm.Int64",
-            Self::Double => "Edm.Double",
-            Self::DateTime => "Edm.DateTime",
-            Self::Guid => "Edm.Guid",
-            Self::Binary => "Edm.Binary",
-        }
-    }
-
     /// The type of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)

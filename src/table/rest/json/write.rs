@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::TYPE_SUFFIX;
+use crate::rules::named::named;
 use crate::table::rest::locator::write_entity as write_locator;
 use crate::table::rules::entity::EntityFields;
 use crate::table::rules::key::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
@@ -16,26 +17,16 @@ use crate::table::rules::query::Select;
 use crate::table::rules::value::{EdmType, ValueRef};
 use crate::table::rules::{etag, number};
 
-/// How much is said about the data.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum MetadataLevel {
-    /// `odata=nometadata`.
-    None,
-    /// `odata=minimalmetadata`.
-    #[default]
-    Minimal,
-    /// `odata=fullmetadata`.
-    Full,
-}
-
-impl MetadataLevel {
+named! {
+    /// How much is said about the data.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub enum MetadataLevel,
     /// The value of `odata=` in a content type.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "nometadata",
-            Self::Minimal => "minimalmetadata",
-            Self::Full => "fullmetadata",
-        }
+    name: &'static str {
+        None = "nometadata",
+        #[default]
+        Minimal = "minimalmetadata",
+        Full = "fullmetadata",
     }
 }
 
