@@ -257,7 +257,8 @@ impl Reply {
     /// The content headers, without the MD5.
     #[must_use]
     pub(super) fn content(self, content: &ContentProperties) -> Self {
-        self.header("content-type", content.shown_type())
+        let shown = Some(content.shown_type()).filter(|shown| !shown.is_empty());
+        self.maybe("content-type", shown)
             .maybe("content-encoding", content.encoding.as_deref())
             .maybe("content-language", content.language.as_deref())
             .maybe("content-disposition", content.disposition.as_deref())

@@ -8,10 +8,10 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::body::ReceivedPart;
 use super::request::moment;
-use crate::blob::rules::BlobOperation;
 use crate::blob::rules::pages::{
     PUT_MAX, SequenceAction, SequenceConditions, is_length, is_sequence_number,
 };
+use crate::blob::rules::{BlobOperation, ContentProperties};
 use crate::blob::service::{BodyRole, PageChange, PageQuery, PutPages};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -175,7 +175,7 @@ impl BlobCall<'_> {
         }
         let operation = BlobOperation::PageBlobResize;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
-        let content = self.content_sent()?;
+        let content = self.content_sent()?.map(ContentProperties::replacing);
         let set = self
             .engine()?
             .set_page_properties(self.cx(), &at, asked, content, length, sequence)

@@ -28,7 +28,7 @@ impl BlobCall<'_> {
             return Ok(reply);
         }
         let (at, asked) = (self.blob_to_change()?, self.asked(BlobOperation::BlobSetHttpHeaders)?);
-        let content = self.content_sent()?.unwrap_or_default();
+        let content = self.content_sent()?.unwrap_or_default().replacing();
         let set = self.engine()?.set_properties(self.cx(), &at, asked, content).await;
         let written = self.told(set)?;
         let mut reply = Reply::ok().etag(written.etag, written.modified);

@@ -45,7 +45,8 @@ impl BlobType {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContentProperties {
-    /// `Content-Type`; `application/octet-stream` where none was given.
+    /// `Content-Type`; `application/octet-stream` if the blob was made without one, empty if it was
+    /// cleared later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// `Content-Encoding`.
@@ -79,7 +80,15 @@ impl ContentProperties {
         }
     }
 
-    /// The type that is shown.
+    /// The properties as Set Blob Properties sets them: a type that is left out is cleared, since
+    /// the default is for new blobs.
+    #[must_use]
+    pub fn replacing(mut self) -> Self {
+        self.content_type.get_or_insert_default();
+        self
+    }
+
+    /// The type that is shown; empty if it was cleared.
     pub fn shown_type(&self) -> &str {
         self.content_type.as_deref().unwrap_or("application/octet-stream")
     }

@@ -7,7 +7,6 @@ use super::fixture::{Blobs, Got};
 
 const TYPE: &str = "x-ms-blob-content-type";
 const MD5: &str = "x-ms-blob-content-md5";
-const DEFAULT_TYPE: &str = "application/octet-stream";
 
 #[test]
 fn a_sas_overrides_the_content_headers_of_get_and_head() {
@@ -47,7 +46,9 @@ fn set_blob_properties_without_a_property_clears_all() {
     let head = || described(&blobs.head("/con/b", &[]).is(200));
     assert_eq!(head(), ALL.map(|(_, value)| value.to_owned()));
     blobs.put("/con/b?comp=properties", &[]).is(200);
-    assert_eq!(head(), [DEFAULT_TYPE, "", "", "", "", ""]);
+    assert_eq!(head(), [""; 6]);
+    let listed = blobs.get("/con?restype=container&comp=list", &[]).is(200).text();
+    assert!(listed.contains("<Content-Type></Content-Type>"), "{listed}");
     assert_eq!(blobs.text("b"), "one");
 }
 

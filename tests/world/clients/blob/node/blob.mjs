@@ -31,6 +31,8 @@ export async function blobClient() {
   assert.deepEqual([seen.metadata, seen.accessTier], [{ kind: "greeting" }, "Hot"]);
   assert.equal(await textOf(blob, 1, 3), "ell");
   await refused(416, "InvalidRange", () => blob.download(9, 1));
+  await blob.setHTTPHeaders();
+  assert.equal((await blob.getProperties()).contentType, undefined);
   await blob.setHTTPHeaders({ blobContentType: "a/b" });
   await blob.setMetadata({ other: "1" });
   await refused(404, "BlobNotFound", () => container.getBlobClient("no").setHTTPHeaders({}));
