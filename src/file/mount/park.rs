@@ -3,11 +3,11 @@
 //!
 //! Such a request keeps its reply and no worker. RELEASE is asynchronous, so a request that comes
 //! right after `close(2)` can conflict with a handle that its program has closed; the request is
-//! *parked* until the release arrives, for a bounded time, and tried again by a thread here. Which
+//! *parked* until the release arrives, for a bounded time, and tried again by threads here. Which
 //! refusals are worth the wait is decided by the service.
 //!
 //! The kernel library answers interrupts with "not supported", so a process that waits for a lock
-//! could not even be killed: a second thread looks for pending signals of waiters. It tries no
+//! could not even be killed: a thread of its own looks for pending signals of waiters. It tries no
 //! request, so that no disk and no lock holds it up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +21,10 @@ use crate::file::service::{Attempt, RELEASE_LOOK, RELEASE_WAIT};
 
 /// How often gates and delays are looked at.
 const TICK: Duration = Duration::from_millis(5);
+
+/// How many threads try parked requests: a disk that holds one request up does not hold up the
+/// others.
+const TRIERS: usize = 4;
 
 /// How often waiters are looked at for signals.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
@@ -92,8 +96,11 @@ impl Park {
     }
 
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
-        let (tries, looks) = (Arc::clone(self), Arc::clone(self));
-        thread::Builder::new().name("latchfs-park".into()).spawn(move || tries.try_parked())?;
+        for _ in 0..TRIERS {
+            let tries = Arc::clone(self);
+            thread::Builder::new().name("latchfs-park".into()).spawn(move || tries.try_parked())?;
+        }
+        let looks = Arc::clone(self);
         thread::Builder::new().name("latchfs-signals".into()).spawn(move || looks.look())?;
         Ok(())
     }
@@ -193,8 +200,9 @@ impl Park {
             then(waited);
             true
         });
-        let until = Instant::now() + time;
-        self.park(Parked { until, again: until, polled: true, nudges: 0, attempt });
+        let now = Instant::now();
+        let (until, again) = (now + time, now + TICK);
+        self.park(Parked { until, again, polled: true, nudges: 0, attempt });
     }
 
     /// A file was closed: tries parked requests now. Takes no lock while nothing is parked, since
@@ -233,57 +241,42 @@ impl Park {
     }
 
     fn try_parked(&self) {
-        loop {
-            let (parked, stop) = self.next();
-            let mut left = Vec::new();
-            for mut request in parked {
-                let nudges = self.nudges.load(Ordering::SeqCst);
-                let now = Instant::now();
-                let last = stop || now >= request.until;
-                let which = if last { Attempt::Last } else { Attempt::Repeatable };
-                let is_due = request.polled || request.nudges != nudges || now >= request.again;
-                if (last || is_due) && outlived(|| (request.attempt)(which)).unwrap_or(true) {
-                    self.parked.fetch_sub(1, Ordering::SeqCst);
-                    continue;
-                }
-                if is_due {
-                    request.again = now + RELEASE_LOOK;
-                }
-                request.nudges = nudges;
-                left.push(request);
+        while let Some((mut request, which)) = self.next() {
+            let nudges = self.nudges.load(Ordering::SeqCst);
+            if outlived(|| (request.attempt)(which)).unwrap_or(true) {
+                self.parked.fetch_sub(1, Ordering::SeqCst);
+                continue;
             }
-            self.inside.lock().expect(POISON).parked.extend(left);
-            if stop {
-                return;
-            }
+            request.again = Instant::now() + if request.polled { TICK } else { RELEASE_LOOK };
+            request.nudges = nudges;
+            self.inside.lock().expect(POISON).parked.push(request);
         }
     }
 
-    /// Waits until a request may be tried, and takes the parked out. Polled requests are tried
-    /// after a tick, however often others have this thread look meanwhile.
-    fn next(&self) -> (Vec<Parked>, bool) {
-        let tick = Instant::now() + TICK;
+    /// Waits for a request that is to be tried, and takes it out. None after the stop, when all
+    /// have been tried for the last time. Nudges do not speed up polled requests.
+    fn next(&self) -> Option<(Parked, Attempt)> {
         let mut inside = self.inside.lock().expect(POISON);
-        while !inside.stop {
-            let nudges = self.nudges.load(Ordering::SeqCst);
-            if inside.parked.iter().any(|request| !request.polled && request.nudges != nudges) {
-                break;
+        loop {
+            if inside.stop {
+                return inside.parked.pop().map(|request| (request, Attempt::Last));
             }
-            let now = Instant::now();
-            let due = |request: &Parked| {
-                let until = request.until.min(if request.polled { tick } else { request.again });
-                until.saturating_duration_since(now)
+            let (nudges, now) = (self.nudges.load(Ordering::SeqCst), Instant::now());
+            let next = |request: &Parked| request.until.min(request.again);
+            let is_due = |request: &Parked| {
+                now >= next(request) || (!request.polled && request.nudges != nudges)
             };
-            let Some(left) = inside.parked.iter().map(due).min() else {
-                inside = self.change.wait(inside).expect(POISON);
-                continue;
-            };
-            if left.is_zero() {
-                break;
+            if let Some(at) = inside.parked.iter().position(is_due) {
+                let request = inside.parked.remove(at);
+                let is_last = now >= request.until;
+                let which = if is_last { Attempt::Last } else { Attempt::Repeatable };
+                return Some((request, which));
             }
-            inside = self.change.wait_timeout(inside, left).expect(POISON).0;
+            inside = match inside.parked.iter().map(next).min() {
+                None => self.change.wait(inside).expect(POISON),
+                Some(next) => self.change.wait_timeout(inside, next - now).expect(POISON).0,
+            };
         }
-        (std::mem::take(&mut inside.parked), inside.stop)
     }
 
     /// Ends the waits of threads that are signalled or gone.
@@ -383,6 +376,30 @@ mod tests {
         let (cancelled, told) = mpsc::channel();
         park.watch(2, u32::MAX, Arc::new(move || cancelled.send(()).is_ok()));
         told.recv_timeout(Duration::from_secs(20)).unwrap();
+        park.stop();
+    }
+
+    #[test]
+    fn a_request_that_the_disk_holds_up_does_not_hold_up_the_others() {
+        let park = Arc::new(Park::new(Arc::default()));
+        park.start().unwrap();
+        let ((begun, begins), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let mut tries = 0;
+        let slow = move |_| {
+            tries += 1;
+            (tries > 1).then(|| {
+                begun.send(()).unwrap();
+                ended.recv().unwrap_err();
+                Ok::<_, Errno>(())
+            })
+        };
+        park.until(slow, |_| ());
+        begins.recv_timeout(Duration::from_secs(20)).unwrap();
+        let (answer, answered) = mpsc::channel();
+        let last = |which| (which == Attempt::Last).then_some(Ok::<_, Errno>(7));
+        park.until(last, move |come_to| answer.send(come_to).unwrap());
+        assert_eq!(answered.recv_timeout(Duration::from_secs(20)).unwrap().unwrap(), 7);
+        drop(end);
         park.stop();
     }
 
