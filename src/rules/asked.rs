@@ -136,6 +136,18 @@ pub struct Asked {
     pub trace: Option<String>,
 }
 
+impl Asked {
+    /// Whether a condition on the version that a change replaces, or the lease of the object,
+    /// guards the change. A date guards nothing: a second is too coarse.
+    pub fn guards(&self) -> bool {
+        self.if_match.as_deref().is_some_and(|etag| etag != "*")
+            || self.if_none_match.as_deref() == Some("*")
+            || self.if_tags.is_some()
+            || self.append_position.is_some()
+            || self.lease_sent.is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,7 +59,7 @@ pub struct ChangedObject {
     /// The part of it that was changed, if it is not the part that the request asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
-    /// In a batch, whether a condition on the version guarded this part of it.
+    /// In a batch, whether a condition or a lease guarded this part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarded: Option<bool>,
 }

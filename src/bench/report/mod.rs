@@ -116,11 +116,15 @@ impl Engine {
         state.requests += 1;
         let nth = state.requests;
         // A snapshot or a version does not change, and is another object than what it was made of.
-        if row.object.is_empty() || row.asked().version.is_some() {
+        if row.asked().version.is_some() {
             return;
         }
-        let Some(object) = self.past.object(row.account, row.object) else { return };
         let at = At { client, nth };
+        // A batch names no object, and its parts do.
+        if row.object.is_empty() {
+            return self.writes(row, at);
+        }
+        let Some(object) = self.past.object(row.account, row.object) else { return };
         let step = row.step(client, object, nth, row.request.given.etag_read.as_deref());
         let found = repeated::retried(&mut self.past, row, &step);
         self.note(found);
@@ -145,8 +149,8 @@ impl Engine {
         let queue = row.object.split('/').next().unwrap_or_default();
         for message in &row.request.given.messages {
             let Some(receipt) = message.receipt_given else { continue };
-            let name = format!("{queue}/{}", message.message);
-            let Some(object) = self.past.object(row.account, &name) else { return };
+            let name = format_args!("{queue}/{}", message.message);
+            let Some(object) = self.past.object(row.account, name) else { return };
             let step = row.step(at.client, object, at.nth, None);
             repeated::given(&mut self.past, receipt, &step);
         }
@@ -154,8 +158,7 @@ impl Engine {
 
     fn writes(&mut self, row: &ReportRow<'_>, at: At) {
         for (changed, parts) in row.writes() {
-            let name = changed.object.to_string();
-            let Some(object) = self.past.object(row.account, &name) else { return };
+            let Some(object) = self.past.object(row.account, &changed.object) else { return };
             let write = Write {
                 step: row.step(at.client, object, at.nth, changed.etag_after.as_deref()),
                 before: changed.etag_before.as_deref().map(Arc::from),
@@ -232,7 +235,7 @@ impl Engine {
     fn list(&mut self, row: &ReportRow<'_>, at: At, within: ObjectId, kind: OperationReads) {
         let mut objects = Vec::new();
         for listed in &row.request.given.listed {
-            let Some(object) = self.past.object(row.account, &listed.0.to_string()) else { return };
+            let Some(object) = self.past.object(row.account, &listed.0) else { return };
             let step = row.step(at.client, object, at.nth, listed.1.as_deref());
             // A query returns entities, a list names.
             if kind == OperationReads::Content {

@@ -89,27 +89,20 @@ impl ReportRow<'_> {
         })
     }
 
-    /// Whether a change can lose nothing: a condition on the version that it replaces, or the lease
-    /// of the object, guards it, or it appends. A date guards nothing: a second is too coarse.
+    /// Whether a change can lose nothing: a condition or a lease guards it, or it appends.
     pub fn is_guarded(&self, changed: &ChangedObject) -> bool {
         let asked = self.asked();
         if let Some(guarded) = changed.guarded {
             return guarded;
         }
-        // The conditions of the parts are not in its head.
-        if is_append(self.operation()) || self.operation() == "Blob Batch" {
+        if is_append(self.operation()) {
             return true;
         }
         // The File service ignores conditions.
         if self.request.service == ServiceKind::File {
             return asked.lease_sent.is_some();
         }
-        let names_etag = asked.if_match.as_deref().is_some_and(|etag| etag != "*");
-        names_etag
-            || asked.if_none_match.as_deref() == Some("*")
-            || asked.if_tags.is_some()
-            || asked.append_position.is_some()
-            || asked.lease_sent.is_some()
+        asked.guards()
     }
 
     /// The row as evidence, on this object.

@@ -13,6 +13,7 @@ use super::operations::{BLOB_DELETE, BLOB_SET_TIER, SERVICE_TABLE};
 use crate::http::auth::{GrantedBy, ResourceLevel, signing_account};
 use crate::http::frame::address::Address;
 use crate::http::frame::call::Call;
+use crate::http::frame::facts;
 use crate::http::frame::handle::{authorise, route};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -20,6 +21,7 @@ use crate::http::frame::version::{self, VERSION};
 use crate::http::multipart::{self, Malformed, MultipartWriter, inner_answer};
 use crate::http::reply::{Reply, ReplyBody};
 use crate::http::request::{Query, Request};
+use crate::rules::service::ServiceKind;
 use crate::rules::time::{iso, rfc1123};
 use crate::sync::random::new_guid;
 
@@ -128,11 +130,21 @@ impl BlobCall<'_> {
             context: self.0.context,
             grant: &grant,
         };
-        if std::ptr::eq(operation, &raw const BLOB_DELETE) {
+        let noted = self.0.context.noted.as_ref();
+        let before = noted.map_or(0, |noted| noted.changes());
+        let answer = if std::ptr::eq(operation, &raw const BLOB_DELETE) {
             BlobCall(&call).delete_blob_now().await
         } else {
             BlobCall(&call).set_tier_now().await
-        }
+        };
+        // The head of the batch does not tell the conditions of its parts.
+        self.0.context.note(|given| {
+            let guards = facts::asked(ServiceKind::Blob, operation.title, &request).guards();
+            for changed in given.changed.iter_mut().skip(before) {
+                changed.guarded = Some(guards);
+            }
+        });
+        answer
     }
 
     /// Where a part goes. One without credentials has those of the batch, as far as they are in

@@ -183,7 +183,7 @@ impl Script {
         }
         let (etag_before, etag_after) = (before, self.objects.get(&key.1).cloned());
         // A part of a transaction has conditions of its own.
-        let in_batch = request.operation == "Entity Group Transaction";
+        let in_batch = matches!(request.operation, "Entity Group Transaction" | "Blob Batch");
         let guarded = in_batch.then(|| request.asked.if_match.take().is_some());
         let changed = ChangedObject { object, etag_before, etag_after, parts: None, guarded };
         request.given.changed.push(changed);

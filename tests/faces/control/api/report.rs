@@ -63,6 +63,67 @@ fn a_lost_update_is_reported_with_its_rows_and_its_cure_is_not() {
     assert_eq!(findings(&api, "?level=error").len(), 1);
 }
 
+/// A reads two blobs, B writes them, and A deletes them in one batch, the second on a condition.
+#[test]
+fn each_part_of_a_blob_batch_is_judged_by_its_own_condition() {
+    let (folder, _server, api) = serve();
+    let [one, other] = ["A", "B"].map(|name| add(&api, name));
+    let mut connection = Kept::connect(folder.service("blob")).unwrap();
+    ask(&mut connection, &one, "PUT", "/box?restype=container", &[], b"");
+    let mut parts = String::new();
+    for (name, condition) in [("bare", ""), ("careful", "If-Match: \"0x0\"\r\n")] {
+        let target = format!("/box/{name}");
+        ask(&mut connection, &other, "PUT", &target, &[BLOCK], b"0").is(201);
+        ask(&mut connection, &one, "GET", &target, &[], b"").is(200);
+        ask(&mut connection, &other, "PUT", &target, &[BLOCK], b"1").is(201);
+        parts += "--b\r\nContent-Type: application/http\r\n\r\n";
+        parts += &format!("DELETE /devstoreaccount1{target} HTTP/1.1\r\n{condition}\r\n\r\n");
+    }
+    parts += "--b--\r\n";
+    let multipart = ("content-type", "multipart/mixed; boundary=b");
+    let answer = ask(&mut connection, &one, "POST", "/?comp=batch", &[multipart], parts.as_bytes());
+    let answer = answer.is(202).text();
+    assert!(answer.contains("HTTP/1.1 202") && answer.contains("HTTP/1.1 412"), "{answer}");
+    let found = findings(&api, "?level=warn");
+    let [lost] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&lost["rule"], &lost["object"]), (&json!("lost-update"), &json!("blob:box/bare")));
+    assert_eq!(lost["operations"], json!(["Get Blob", "Put Blob", "Blob Batch"]));
+}
+
+#[test]
+fn the_parts_of_a_transaction_are_judged() {
+    let folder = Folder::new();
+    let _server = folder.start(&["serve", "--no-mount", "--no-auth"]);
+    let api = Api::of(&folder);
+    let mut connection = Kept::connect(folder.service("table")).unwrap();
+    let mut send = |client: &str, method: &str, target: &str, kind: &str, content: &str| {
+        let length = content.len().to_string();
+        let headers = [
+            ("x-latchfs-client", client),
+            ("x-ms-version", "2026-10-06"),
+            ("content-type", kind),
+            ("content-length", &*length),
+        ];
+        connection.ask(method, target, &headers, content.as_bytes()).unwrap()
+    };
+    let json = "application/json";
+    send("A", "POST", "/Tables", json, r#"{"TableName":"rows"}"#).is(201);
+    send("B", "POST", "/rows", json, r#"{"PartitionKey":"p","RowKey":"r","v":0}"#).is(201);
+    let target = "/rows(PartitionKey='p',RowKey='r')";
+    send("A", "GET", target, json, "").is(200);
+    send("B", "PUT", target, json, r#"{"v":1}"#).is(204);
+    let parts = format!(
+        "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n\
+         --c\r\nContent-Type: application/http\r\n\r\n\
+         PUT {target} HTTP/1.1\r\n\r\n{{\"v\":2}}\r\n--c--\r\n--b--\r\n"
+    );
+    let done = send("A", "POST", "/$batch", "multipart/mixed; boundary=b", &parts);
+    assert!(done.is(202).text().contains("HTTP/1.1 204"));
+    let found = findings(&api, "?level=error");
+    let [lost] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(lost["operations"][2], "Entity Group Transaction", "{lost}");
+}
+
 #[test]
 fn what_a_report_cannot_be_asked_is_said() {
     let (_folder, _server, api) = serve();
