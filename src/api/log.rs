@@ -196,7 +196,8 @@ impl Session {
         let Page { mut rows, lost, last, newest } =
             listed(self.account.journal().journal(), of.after);
         rows.retain(|row| {
-            row.account.as_deref() == Some(&**self.account.name())
+            // A request without an account concerns all.
+            row.account.as_deref().is_none_or(|account| account == &**self.account.name())
                 && filter.lets_through(&row.event)
         });
         Ok(EventPage { events: events_of(&rows), lost, last, newest })

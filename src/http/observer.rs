@@ -22,7 +22,7 @@ pub trait Observer: Send + Sync {
 
 /// A request under way.
 pub struct ObservedRequest {
-    began: Instant,
+    pub began: Instant,
     method: Method,
     /// The operation, once it is known.
     pub operation: Option<&'static Operation>,

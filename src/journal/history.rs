@@ -26,7 +26,7 @@ impl History {
     pub fn add(&self, committed: Vec<Change>) {
         let generation = self.generation.load(Ordering::SeqCst);
         for change in committed {
-            self.journal.push(Event::Written { change, generation });
+            self.journal.push(Event::Written { change: Box::new(change), generation });
         }
     }
 
@@ -45,7 +45,7 @@ impl History {
                     && change.object.service() == self.service
                     && wanted(change) =>
             {
-                Some(change.clone())
+                Some((**change).clone())
             }
             _ => None,
         })

@@ -170,11 +170,11 @@ impl Journal {
         let (time, system) = (self.clock.now(), self.clock.outside());
         let event = Arc::new(event.kept());
         let mut kept = self.kept();
-        let oldest = kept.push(Row { seq: 0, time, system, account, event });
+        let displaced = kept.push(Row { seq: 0, time, system, account, event });
         let seq = kept.newest;
         // Freed after the lock.
         drop(kept);
-        drop(oldest);
+        drop(displaced);
         self.grew.notify_waiters();
         seq
     }
@@ -247,14 +247,19 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Kept {
-    /// Adds a row, and returns those that it displaces. `row` has no number yet.
-    fn push(&mut self, mut row: Row) -> Vec<Row> {
+    /// Adds a row, and returns those that it displaces: mostly one, and more if its lists are long.
+    /// `row` has no number yet.
+    fn push(&mut self, mut row: Row) -> (Option<Row>, Vec<Row>) {
         self.newest += u64::from(!row.event.is_change());
         row.seq = self.newest;
-        if row.event.is_lasting() { self.push_lasting(row) } else { self.push_passing(row) }
+        if row.event.is_lasting() {
+            (self.push_lasting(row), Vec::new())
+        } else {
+            self.push_passing(row)
+        }
     }
 
-    fn push_lasting(&mut self, row: Row) -> Vec<Row> {
+    fn push_lasting(&mut self, row: Row) -> Option<Row> {
         let is_full = self.lasting.len() >= self.max[1];
         let oldest = if is_full { self.lasting.pop_front() } else { None };
         self.lasting.push_back(row);
@@ -262,19 +267,26 @@ impl Kept {
             self.dropped += 1;
             self.dropped_to = row.seq;
         }
-        Vec::from_iter(oldest)
+        oldest
     }
 
-    fn push_passing(&mut self, row: Row) -> Vec<Row> {
-        let mut displaced = Vec::new();
+    fn push_passing(&mut self, row: Row) -> (Option<Row>, Vec<Row>) {
         self.lists += row.event.lists_bytes();
-        while self.passing.len() >= self.max[0] || self.lists > LISTS_BYTES {
-            let Some(oldest) = self.passing.pop_front() else { break };
-            self.lists -= oldest.event.lists_bytes();
-            displaced.push(oldest);
+        let oldest = if self.passing.len() >= self.max[0] { self.pop_passing() } else { None };
+        let mut more = Vec::new();
+        while self.lists > LISTS_BYTES
+            && let Some(row) = self.pop_passing()
+        {
+            more.push(row);
         }
         self.passing.push_back(row);
-        displaced
+        (oldest, more)
+    }
+
+    fn pop_passing(&mut self) -> Option<Row> {
+        let oldest = self.passing.pop_front()?;
+        self.lists -= oldest.event.lists_bytes();
+        Some(oldest)
     }
 
     fn after(&self, seq: u64, most: usize, reads: Reads) -> Page {
@@ -415,7 +427,7 @@ mod tests {
             let cause = cause(conflict.into());
             let refused =
                 RefusedRequest { service, object, who: who(), client_by: None, operation, cause };
-            journal.push(Event::Refused(refused));
+            journal.push(Event::Refused(Box::new(refused)));
         }
         let count = |service, rule| journal.journal().refused(journal.account(), service, rule);
         assert_eq!(count(ServiceKind::File, "lease"), 2);

@@ -44,31 +44,32 @@ pub struct Row {
     pub event: Arc<Event>,
 }
 
-/// The content of a row.
+/// The content of a row. Most rows are of requests: what is longer than an open is boxed, so that
+/// their rows stay short.
 #[derive(Debug)]
 pub enum Event {
     /// Something happened to an open or a name of the File service.
     File(FileEvent),
     /// A request to the Blob, Queue or Table service was refused.
-    Refused(RefusedRequest),
+    Refused(Box<RefusedRequest>),
     /// An object of the Blob, Queue or Table service was changed. Histories read it; it is no
     /// event, and has no number of its own.
     Written {
-        change: Change,
+        change: Box<Change>,
         /// How often the data of the service had been replaced.
         generation: u64,
     },
     /// A request was answered.
     Request(Box<AnsweredRequest>),
     /// A request stopped at a gate.
-    Gated(AtGate),
+    Gated(Box<AtGate>),
     /// A request that had stopped at a gate went on.
-    Released(AtGate),
+    Released(Box<AtGate>),
     /// A request that had stopped at a gate ended there: its client went away, or all data was
     /// replaced.
-    Abandoned(AtGate),
+    Abandoned(Box<AtGate>),
     /// A request met a fault.
-    Fault { fault: u64, visitor: Visitor },
+    Fault { fault: u64, visitor: Box<Visitor> },
     /// The clock, a gate, a fault or the state of the server was changed.
     Changed(ServerChange),
 }
@@ -80,7 +81,7 @@ impl Event {
         cut(&mut request.object, NAME_MAX);
         cut(&mut request.cause.message, TEXT_MAX);
         if request.service != ServiceKind::File {
-            return Self::Refused(request);
+            return Self::Refused(Box::new(request));
         }
         let RefusedRequest { object, who, operation, cause, .. } = request;
         let (share, path) = object.split_once('/').unwrap_or((&object, ""));

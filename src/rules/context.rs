@@ -42,6 +42,8 @@ impl Context {
             _ => {
                 let object = object.clone();
                 let guarded = None;
+                // Mostly there is one, and the first growth would be for four.
+                given.changed.reserve_exact(1);
                 given.changed.push(ChangedObject {
                     object,
                     etag_before,

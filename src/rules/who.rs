@@ -83,8 +83,8 @@ impl ClockSequences {
     /// The clock sequence of a request's ID; none if it is no UUID of version 1, or tells no
     /// thread.
     pub fn of(&mut self, id: &str) -> Option<ClockSequence> {
-        let digits: Vec<&str> = id.split('-').collect();
-        let [_, _, version, sequence, node] = digits[..] else { return None };
+        let mut digits = id.splitn(5, '-').skip(2);
+        let (version, sequence, node) = (digits.next()?, digits.next()?, digits.next()?);
         if version.len() != 4 || !version.starts_with('1') || node.len() != 12 {
             return None;
         }

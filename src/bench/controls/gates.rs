@@ -72,7 +72,7 @@ struct GateTable {
     gates: Vec<GateRow>,
     waiting: Vec<WaitingRequest>,
     /// What the journal was told of requests that are still at a gate.
-    told: BTreeMap<u64, AtGate>,
+    told: BTreeMap<u64, Box<AtGate>>,
 }
 
 #[derive(Debug)]
@@ -419,6 +419,7 @@ impl Gates {
             let account = Arc::clone(&visitor.account);
             let visitor = visitor.clone();
             let told = AtGate { gate, point, request: id, visitor, timed_out: false };
+            let told = Box::new(told);
             // Under the lock: no release is told before its stop.
             self.journal.push(Some(account), Event::Gated(told.clone()));
             state.told.insert(id, told);
@@ -441,7 +442,8 @@ impl Gates {
         self.moved.notify_all();
         self.moved_async.notify_waiters();
         drop(state);
-        if let Some(told) = told.map(|told| AtGate { timed_out, ..told }) {
+        if let Some(mut told) = told {
+            told.timed_out = timed_out;
             let account = Arc::clone(&told.visitor.account);
             let event = if is_abandoned { Event::Abandoned } else { Event::Released };
             self.journal.push(Some(account), event(told));

@@ -137,7 +137,7 @@ fn befall(
     let met = of.controls.faults.meet_of(&seen(of, call, place), possible);
     if let Some(fault) = &met {
         let visitor = visitor(of, call, place, caller);
-        let event = Event::Fault { fault: fault.id, visitor };
+        let event = Event::Fault { fault: fault.id, visitor: Box::new(visitor) };
         of.controls.journal.push(Some(Arc::clone(&of.account)), event);
     }
     match met.map(|fault| fault.action) {

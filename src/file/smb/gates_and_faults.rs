@@ -104,7 +104,7 @@ pub async fn arrive(command: Command, call: &Call) -> Result<Arrival, Ended> {
     let Some(fault) = controls.faults.meet_of(&visit.seen(), possible) else {
         return Ok(Arrival::Goes(Some(Box::new(visit))));
     };
-    let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
+    let met = Event::Fault { fault: fault.id, visitor: Box::new(visit.visitor.clone()) };
     controls.journal.push(Some(Arc::clone(&visit.visitor.account)), met);
     match fault.action {
         FaultAction::Answer { status, code } => return Ok(Arrival::Refused(named(status, code))),

@@ -5,7 +5,7 @@
 //! alone. What only the operation knows, such as the `ETag` before a change, the services note
 //! ([`crate::rules::given`]).
 
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderValue};
 use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
 
@@ -30,33 +30,58 @@ pub fn fingerprint(secret: &str) -> Fingerprint {
 
 /// What the head of a request asks for; `operation` is as the documentation names it.
 pub fn asked(service: ServiceKind, operation: &str, request: &Request) -> Asked {
-    let headers = &request.headers;
-    let kept = |name| text(headers, name).map(str::to_owned);
-    let number = |name| text(headers, name)?.parse().ok();
-    let source = [COPY_SOURCE, RENAME_SOURCE].into_iter().find_map(|name| text(headers, name));
-    Asked {
-        source: source.map(|url| source_of(service, &request.address.account, url)),
-        source_range: kept("x-ms-source-range"),
+    let mut asked = Asked {
         version: VERSIONS
             .into_iter()
             .find_map(|name| request.query.get(name))
             .map(|it| cut(it).into()),
         prefix: request.query.get("prefix").map(|prefix| cut(prefix).to_owned()),
         parts: parts(operation, request),
-        if_match: kept("if-match"),
-        if_none_match: kept("if-none-match"),
-        if_modified_since: kept("if-modified-since"),
-        if_unmodified_since: kept("if-unmodified-since"),
-        if_tags: kept("x-ms-if-tags"),
-        append_position: number("x-ms-blob-condition-appendpos"),
-        lease_sent: text(headers, "x-ms-lease-id").map(fingerprint),
-        lease_action: kept("x-ms-lease-action").map(|action| action.to_ascii_lowercase()),
         message: message(service, request),
         // A plus stands for itself in a receipt.
         receipt_used: request.query.get("popreceipt").map(|it| fingerprint(&it.replace(' ', "+"))),
-        length: number("content-length"),
-        trace: text(headers, "traceparent").and_then(trace_id).map(str::to_owned),
+        ..Asked::default()
+    };
+    // One pass: a look for each name would cost more than all that a usual request has.
+    for (name, value) in &request.headers {
+        let Some(value) = shown(value) else { continue };
+        let field = match name.as_str() {
+            COPY_SOURCE | RENAME_SOURCE => {
+                let source = || source_of(service, &request.address.account, value);
+                asked.source.get_or_insert_with(source);
+                continue;
+            }
+            "x-ms-source-range" => &mut asked.source_range,
+            "if-match" => &mut asked.if_match,
+            "if-none-match" => &mut asked.if_none_match,
+            "if-modified-since" => &mut asked.if_modified_since,
+            "if-unmodified-since" => &mut asked.if_unmodified_since,
+            "x-ms-if-tags" => &mut asked.if_tags,
+            "x-ms-lease-action" => {
+                asked.lease_action.get_or_insert_with(|| value.to_ascii_lowercase());
+                continue;
+            }
+            "x-ms-lease-id" => {
+                asked.lease_sent.get_or_insert_with(|| fingerprint(value));
+                continue;
+            }
+            "x-ms-blob-condition-appendpos" => {
+                asked.append_position = asked.append_position.or(value.parse().ok());
+                continue;
+            }
+            "content-length" => {
+                asked.length = asked.length.or(value.parse().ok());
+                continue;
+            }
+            "traceparent" => {
+                asked.trace = asked.trace.or_else(|| trace_id(value).map(str::to_owned));
+                continue;
+            }
+            _ => continue,
+        };
+        field.get_or_insert_with(|| value.to_owned());
     }
+    asked
 }
 
 /// Adds what the head of an answer tells. `changes` is true for operations that change something.
@@ -83,7 +108,11 @@ fn trace_id(header: &str) -> Option<&str> {
 
 /// The value of a header that is text, if it is not empty.
 pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let value = headers.get(name)?.to_str().ok()?.trim();
+    shown(headers.get(name)?)
+}
+
+fn shown(value: &HeaderValue) -> Option<&str> {
+    let value = value.to_str().ok()?.trim();
     (!value.is_empty()).then(|| cut(value))
 }
 

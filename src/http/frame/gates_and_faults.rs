@@ -116,7 +116,7 @@ impl RequestControls {
             Err(EndedAtGate) => return Err(self.ended(site)),
         }
         let Some(fault) = controls.faults.meet(&seen) else { return Ok(visit) };
-        let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
+        let met = Event::Fault { fault: fault.id, visitor: Box::new(visit.visitor.clone()) };
         controls.journal.push(Some(Arc::clone(&visit.visitor.account)), met);
         match fault.action {
             FaultAction::Answer { status, code } => {

@@ -112,7 +112,7 @@ pub async fn handle(
     let now = site.now();
     let asked = ObservedRequest::now(&site.options, request.method());
     let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
-    let told = RequestEvent::begin(&site, &connection, &echo.request_id);
+    let told = RequestEvent::begin(&site, &connection, &echo.request_id, asked.began);
     let (fate, owner) = (RequestControls::default(), Arc::clone(&connection));
     let mut under_way = UnderWay { asked, fate, told, owner, client_by: None };
     let (head, body) = request.into_parts();
@@ -120,31 +120,30 @@ pub async fn handle(
     let format = site.service.errors.of(&head.method, &head.uri);
     let expects = head.headers.contains_key(EXPECT);
     let body = Unread { body, place, expects, limits: &site.options.limits };
+    let (mut journal, mut object) = (None, String::new());
     let reply = match read_head(&site, peer, &echo, head).await {
         Ok(request) => match site.accounts.account(&request.address.account) {
             Some(account) => {
                 cors = site.cors(&*account);
                 let caller = caller(&site, connection, peer, &request);
-                under_way.told.request(&request, &caller);
+                under_way.told.request(account.journal().account(), &request, &caller);
                 under_way.caller_is(&caller);
-                let object = (site.service.object)(&request);
-                let journal = account.journal().clone();
-                let answer = serve(&site, account, caller, request, body, &mut under_way).await;
-                if let Err(refusal) = &answer
-                    && !under_way.fate.drops()
-                {
-                    let operation = under_way.asked.operation.map_or(UNKNOWN, |known| known.title);
-                    let UnderWay { owner: who, client_by, .. } = &under_way;
-                    let (site, journal, client_by) = (&*site, &journal, *client_by);
-                    let noted = Refusable { site, journal, who, client_by, operation, object };
-                    noted.note(refusal);
-                }
-                answer
+                object = (site.service.object)(&request);
+                journal = Some(account.journal().clone());
+                serve(&site, account, caller, request, body, &mut under_way).await
             }
             None => Err(body.refuse(unknown_account()).await),
         },
         Err(refusal) => Err(body.refuse(refusal).await),
     };
+    if let Err(refusal) = &reply
+        && !under_way.fate.drops()
+    {
+        let operation = under_way.asked.operation.map_or(UNKNOWN, |known| known.title);
+        let UnderWay { owner: who, client_by, .. } = &under_way;
+        let (site, journal, client_by) = (&*site, journal.as_ref(), *client_by);
+        Refusable { site, journal, who, client_by, operation, object }.note(refusal);
+    }
     let head = echo.method == Method::HEAD;
     let mut reply = reply.unwrap_or_else(|refusal| {
         under_way.told.refused(&refusal);

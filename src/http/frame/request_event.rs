@@ -24,43 +24,48 @@ use crate::rules::who::{ClientBy, Who};
 use crate::rules::{Caller, Cause, Context, Noted, Owner, RefusalKind, Spelled};
 
 /// A request under way, for the journal. Dropped without an answer, its client went away.
-pub struct RequestEvent(Option<Box<Gathered>>);
+pub struct RequestEvent(Option<Gathered>);
 
 struct Gathered {
     site: Arc<Site>,
+    connection: Arc<Owner>,
     began: Instant,
     account: Option<Arc<str>>,
     noted: Arc<Noted>,
     /// The operation changes something.
     changes: bool,
-    answered: AnsweredRequest,
+    /// The row: built in its place, so that it is moved by its address.
+    answered: Box<AnsweredRequest>,
 }
 
 impl RequestEvent {
     /// Begins the row of a request; empty if requests are not recorded.
-    pub fn begin(site: &Arc<Site>, connection: &Owner, request_id: &str) -> Self {
+    pub fn begin(
+        site: &Arc<Site>,
+        connection: &Arc<Owner>,
+        request_id: &str,
+        began: Instant,
+    ) -> Self {
         let noted = site.accounts.controls().journal.noted();
         Self(noted.map(|noted| {
-            let connection = connection.client.name.as_str().into();
-            let who = Who { connection, ..Who::default() };
-            let request_id = request_id.to_owned();
-            let answered =
-                AnsweredRequest { request_id, ..AnsweredRequest::of(site.service.kind, who) };
-            Box::new(Gathered {
+            let mut answered = Box::new(AnsweredRequest::of(site.service.kind, Who::default()));
+            request_id.clone_into(&mut answered.request_id);
+            Gathered {
                 site: Arc::clone(site),
-                began: Instant::now(),
+                connection: Arc::clone(connection),
+                began,
                 account: None,
                 noted,
                 changes: false,
                 answered,
-            })
+            }
         }))
     }
 
     /// Its head was read.
-    pub fn request(&mut self, request: &Request, caller: &Caller) {
+    pub fn request(&mut self, account: &Arc<str>, request: &Request, caller: &Caller) {
         let Some(told) = &mut self.0 else { return };
-        told.account = Some(request.address.account.as_str().into());
+        told.account = Some(Arc::clone(account));
         told.answered.path = told.site.service.named_path(&request.address);
         told.answered.client_request.clone_from(&caller.request_id);
         told.answered.user_agent.clone_from(&caller.user_agent);
@@ -72,7 +77,7 @@ impl RequestEvent {
         let Some(told) = &mut self.0 else { return };
         let service = told.answered.service;
         told.answered.operation = operation.title;
-        told.answered.who.clone_from(&context.caller.who);
+        told.answered.who.named.clone_from(&context.caller.who.named);
         told.answered.asked = facts::asked(service, operation.title, request);
         told.changes = operation.changes;
         context.noted = Some(Arc::clone(&told.noted));
@@ -120,8 +125,11 @@ impl RequestEvent {
 
 impl Gathered {
     fn push(self) {
-        let Self { site, account, answered, .. } = self;
-        site.accounts.controls().journal.push(account, Event::Request(Box::new(answered)));
+        let Self { site, connection, account, mut answered, .. } = self;
+        if answered.who.connection.is_empty() {
+            answered.who.connection = connection.client.name.as_str().into();
+        }
+        site.accounts.controls().journal.push(account, Event::Request(answered));
     }
 }
 
@@ -146,7 +154,8 @@ fn told_message<'a>(refusal: &'a Refusal, code: &str) -> &'a str {
 /// A request that may be refused, for the log of events.
 pub struct Refusable<'a> {
     pub site: &'a Site,
-    pub journal: &'a AccountJournal,
+    /// The journal of the account; none if the request names none that is known.
+    pub journal: Option<&'a AccountJournal>,
     pub who: &'a Owner,
     pub client_by: Option<ClientBy>,
     /// The operation, as the service's documentation names it.
@@ -168,14 +177,18 @@ impl Refusable<'_> {
         let kind = refusal.conflict.map_or_else(by_answer, RefusalKind::from);
         let message = told_message(refusal, code).to_owned();
         let object = refusal.object.as_ref().map_or(self.object, |object| object.0.clone());
-        self.journal.push(Event::refused(RefusedRequest {
+        let event = Event::refused(RefusedRequest {
             service,
             object,
             who: self.who.clone(),
             client_by: self.client_by,
             operation: self.operation,
             cause: Cause { kind, spelled, message, holder: None },
-        }));
+        });
+        match self.journal {
+            Some(journal) => journal.push(event),
+            None => drop(self.site.accounts.controls().journal.push(None, event)),
+        }
     }
 }
 
@@ -184,7 +197,7 @@ impl Call<'_> {
     pub fn note_part(&self, refusal: &Refusal) {
         let refusable = Refusable {
             site: self.site,
-            journal: self.account.journal(),
+            journal: Some(self.account.journal()),
             who: self.context.owner(),
             client_by: self.context.caller.who.named.as_ref().map(|named| named.by),
             operation: self.context.caller.operation,

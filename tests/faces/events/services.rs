@@ -76,6 +76,8 @@ fn conditions_and_leases_that_refuse_requests_to_blobs_are_told_of_and_counted()
     let multipart = [("content-type", "multipart/mixed; boundary=b")];
     let batch = ask(blob, "POST", "/?comp=batch", &multipart, part.as_bytes()).is(202).text();
     assert!(batch.contains("LeaseIdMissing"), "{batch}");
+    // An account that there is not.
+    ask_as_it_is(blob, &blob.to_string(), "GET", "/other/docs", &[], b"").is(400);
     let all = events(&served, &[]);
     let expected = [
         "condition blob:docs/a/b ConditionNotMet",
@@ -85,6 +87,7 @@ fn conditions_and_leases_that_refuse_requests_to_blobs_are_told_of_and_counted()
         "lease blob:docs/a/b LeaseIdMissing",
         "lease blob:docs LeaseIdMissing",
         "lease blob:docs/a/b LeaseIdMissing",
+        "invalid blob: InvalidUri",
     ];
     assert_eq!(refusals(&all), expected);
     // An object as it is printed, and what holds it.
