@@ -51,7 +51,8 @@ struct Known {
 }
 
 struct Seen {
-    process: Process,
+    /// None: no process that the server may look at has the connection open.
+    process: Option<Process>,
     /// When the connection was seen last, by the clock of the system.
     at: Timestamp,
 }
@@ -72,7 +73,7 @@ pub fn process_of(client: &str, when: Timestamp) -> Option<Process> {
     if is_due && !known.by_address.get(&address).is_some_and(is_trusted) {
         known.look(address);
     }
-    known.by_address.get(&address).map(|seen| seen.process.clone())
+    known.by_address.get(&address)?.process.clone()
 }
 
 /// The client of a request, whose process was found or not.
@@ -99,7 +100,8 @@ impl Known {
         }
         let at = SystemClock.now();
         let sockets = loopback_sockets();
-        let known: HashSet<u32> = self.by_address.values().map(|seen| seen.process.pid).collect();
+        let known = self.by_address.values().filter_map(|seen| seen.process.as_ref());
+        let known: HashSet<u32> = known.map(|process| process.pid).collect();
         let mut owners = owners(&sockets, known);
         let is_left = |address: &&SocketAddr| !owners.contains_key(address);
         self.unsought = sockets.values().filter(is_left).copied().collect();
@@ -110,8 +112,14 @@ impl Known {
         if self.by_address.len() + owners.len() > KNOWN_MAX {
             self.by_address.clear();
         }
-        let found = owners.into_iter().map(|(address, process)| (address, Seen { process, at }));
-        self.by_address.extend(found);
+        // A connection of a program that the server may not look at: the next request of it would
+        // have the tables read again.
+        if sockets.values().any(|address| *address == sought) && !owners.contains_key(&sought) {
+            self.by_address.insert(sought, Seen { process: None, at });
+        }
+        for (address, process) in owners {
+            self.by_address.insert(address, Seen { process: Some(process), at });
+        }
         self.read = at;
         self.budget = (budget.saturating_sub(begun.elapsed()), Instant::now());
     }

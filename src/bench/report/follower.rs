@@ -3,6 +3,7 @@
 //! Decides when the journal is looked at. A row is looked at soon after it comes, while the process
 //! behind its connection can still be found, and all rows before a report is read.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -17,17 +18,20 @@ use super::{Engine, ReportRow};
 use crate::clock::{SystemClock, TimeSource as _};
 use crate::journal::json::object_of;
 use crate::journal::peers::{identity, process_of};
-use crate::journal::ring::PAGE_MAX;
 use crate::journal::row::{FileEvent, ServerChange};
 use crate::journal::{Event, Happening, Journal, Reads, Row};
-use crate::rules::Access;
 use crate::rules::address::ObjectAddress;
+use crate::rules::who::{ClockSequence, Identity, Who};
+use crate::rules::{Access, Timestamp};
 use crate::sync::{Mutex, MutexGuard};
 
 const POISON: &str = "nothing panics while the report is held";
 
 /// The pause between two looks. In that time fewer rows come than the journal keeps.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The most rows that are taken at a time: requests that end meanwhile wait for it.
+const PAGE: usize = 64;
 
 /// The report of a server.
 pub struct Reporter {
@@ -73,12 +77,13 @@ impl fmt::Debug for Reporter {
 
 impl Fed {
     fn catch_up(&mut self, journal: &Journal) {
+        let mut clients = Clients::default();
         loop {
-            let page = journal.after(self.after, PAGE_MAX, Reads::All);
+            let page = journal.after(self.after, PAGE, Reads::All);
             if page.lost > 0 {
                 self.engine.lost();
             }
-            page.rows.iter().for_each(|row| feed(&mut self.engine, row));
+            page.rows.iter().for_each(|row| feed(&mut self.engine, &mut clients, row));
             self.after = page.last;
             if page.last >= page.newest {
                 return;
@@ -87,15 +92,26 @@ impl Fed {
     }
 }
 
-fn feed(engine: &mut Engine, row: &Row) {
+/// The clients of the rows of one look, by connection and thread: each is looked up once.
+#[derive(Default)]
+struct Clients(HashMap<(Arc<str>, Option<ClockSequence>), Identity>);
+
+impl Clients {
+    fn of(&mut self, who: &Who, when: Timestamp) -> Identity {
+        if let Some(named) = &who.named {
+            return named.clone();
+        }
+        let known = self.0.entry((Arc::clone(&who.connection), who.thread));
+        let look = || identity(who, process_of(&who.connection, when).as_ref());
+        known.or_insert_with(look).clone()
+    }
+}
+
+fn feed(engine: &mut Engine, clients: &mut Clients, row: &Row) {
     let account = row.account.as_deref().unwrap_or_default();
     match &*row.event {
         Event::Request(request) => {
-            let process = match request.who.named {
-                Some(_) => None,
-                None => process_of(&request.who.connection, row.system),
-            };
-            let client = identity(&request.who, process.as_ref());
+            let client = clients.of(&request.who, row.system);
             let object = object_of(request.service, &request.path).unwrap_or_default();
             let (seq, time) = (row.seq, row.time);
             let (client, object) = (&client, object.as_str());

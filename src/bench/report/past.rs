@@ -5,6 +5,7 @@
 //! decided in the files of the rules.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use super::finding::Evidence;
@@ -178,9 +179,11 @@ pub struct Past {
     max: usize,
     client_ids: HashMap<Arc<str>, ClientId>,
     clients: Vec<ClientState>,
-    object_ids: HashMap<String, ObjectId>,
+    object_ids: HashMap<Box<str>, ObjectId>,
     objects: Vec<ObjectState>,
     entries: HashMap<(ClientId, ObjectId), Entry>,
+    /// The name that is looked up: kept, so that a look allocates nothing.
+    key: String,
     /// Something did not fit.
     pub is_full: bool,
 }
@@ -194,6 +197,7 @@ impl Past {
             object_ids: HashMap::new(),
             objects: Vec::new(),
             entries: HashMap::new(),
+            key: String::new(),
             is_full: false,
         }
     }
@@ -229,14 +233,16 @@ impl Past {
     }
 
     /// The object of this name in an account; none if there are too many.
-    pub fn object(&mut self, account: &str, name: &str) -> Option<ObjectId> {
-        let key = [account, name].join("\0");
-        if let Some(id) = self.object_ids.get(&key) {
+    pub fn object(&mut self, account: &str, name: impl fmt::Display) -> Option<ObjectId> {
+        self.key.clear();
+        write!(self.key, "{account}\0{name}").ok()?;
+        if let Some(id) = self.object_ids.get(&*self.key) {
             return Some(*id);
         }
         let id = ObjectId(self.next(self.objects.len())?);
-        self.object_ids.insert(key, id);
-        self.objects.push(ObjectState { name: name.into(), ..ObjectState::default() });
+        self.object_ids.insert(self.key.as_str().into(), id);
+        let name = self.key[account.len() + 1..].into();
+        self.objects.push(ObjectState { name, ..ObjectState::default() });
         Some(id)
     }
 
