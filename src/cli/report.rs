@@ -112,7 +112,8 @@ fn last_line(report: &Report) -> String {
         let _ = write!(line, "; {} ignored by rules", report.ignored);
     }
     if report.incomplete {
-        line += "; incomplete: not everything fitted in memory, so that there may be more";
+        line += "; incomplete: not everything fitted in memory, so that there may be more: a mark or a \
+                 reset between tests makes room";
     }
     line
 }
@@ -211,7 +212,8 @@ mod tests {
              \u{20} blob:c/<a>: Put Blob could be refused once (exists), and never was\n\
              \n\
              1 error, 0 warnings, 0 hints, 1 never tested in 7 requests; 1 ignored by rules; \
-             incomplete: not everything fitted in memory, so that there may be more\n"
+             incomplete: not everything fitted in memory, so that there may be more: a mark or a \
+             reset between tests makes room\n"
         );
     }
 }
