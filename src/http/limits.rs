@@ -100,7 +100,7 @@ impl Default for Limits {
             refused_wait: Duration::from_secs(1),
             refused_bytes: 256 << 20,
             write_wait: Duration::from_secs(30),
-            stop_wait: Duration::from_millis(1_500),
+            stop_wait: Duration::from_millis(1_250),
             workers: 2,
             blocking: 64,
             thread_wait: Duration::from_secs(30),
