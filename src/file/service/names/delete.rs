@@ -42,12 +42,7 @@ impl Share {
 
     /// Sets or clears the mark for a holder without the DELETE right, as the mount's ioctl does: a
     /// momentary open with D is checked beside the handle.
-    pub(in crate::file::service) fn mark_of_file(
-        &self,
-        cx: &Context,
-        handle: &Handle,
-        delete: bool,
-    ) -> Result<()> {
+    pub(crate) fn mark_of_file(&self, cx: &Context, handle: &Handle, delete: bool) -> Result<()> {
         self.change_mark(cx.owner(), handle, delete, |latched, path| {
             if !delete {
                 return Ok(true);
@@ -90,7 +85,7 @@ impl Share {
 
     /// Deletes a name. `None`, and nothing is done, if it would be marked, may be asked again, and
     /// all opens of the file are being released.
-    pub(in crate::file::service) fn delete_name(
+    pub(crate) fn delete_name(
         &self,
         cx: &Context,
         path: &SharePath,
@@ -176,7 +171,7 @@ impl Share {
         self.delete_facts_of(path, id, latched.state.is_directory())
     }
 
-    pub(in crate::file::service) fn delete_facts_of(
+    pub(crate) fn delete_facts_of(
         &self,
         path: &SharePath,
         id: FileId,

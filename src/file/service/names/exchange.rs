@@ -14,7 +14,7 @@ use crate::file::store::share::{FoundFile, RenameHow};
 
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::file::service) enum Below {
+pub(crate) enum Below {
     Stays,
     /// They move with the directory.
     Moves,
@@ -22,7 +22,7 @@ pub(in crate::file::service) enum Below {
 
 impl Share {
     /// Finds the two and exchanges them. `moved` is called before the name lock is released.
-    pub(in crate::file::service) fn exchange_found(
+    pub(crate) fn exchange_found(
         &self,
         one: &SharePath,
         other: &SharePath,

@@ -33,7 +33,7 @@ impl Share {
 
     /// Adds a name to a file over REST. The bytes stay as they are: a lease ID need not be sent,
     /// and one that is sent must match.
-    pub(in crate::file::service) fn link_file(
+    pub(crate) fn link_file(
         &self,
         asking: Asking<'_>,
         from: &SharePath,

@@ -6,11 +6,11 @@
 //!   rename       rename; exchange, link
 //! ```
 
-pub(in crate::file::service) mod delete;
-pub(in crate::file::service) mod exchange;
-pub(in crate::file::service) mod link;
-pub(in crate::file::service) mod lookup;
-pub(in crate::file::service) mod rename;
+pub(crate) mod delete;
+pub(crate) mod exchange;
+pub(crate) mod link;
+pub(crate) mod lookup;
+pub(crate) mod rename;
 
 pub use delete::Unlinked;
 pub use lookup::FileSystemSpace;

@@ -19,7 +19,7 @@ use crate::rules::{HandleId, Timestamp};
 
 /// The rules by which a name is moved.
 #[derive(Clone, Copy)]
-pub(in crate::file::service) enum RenameRules<'a> {
+pub(crate) enum RenameRules<'a> {
     /// Through a handle: its own rights count, not a momentary open's.
     Handle(OpenSlot, HandleId),
     /// By name on the mount: a momentary open of the source with D that shares everything.
@@ -32,7 +32,7 @@ pub(in crate::file::service) enum RenameRules<'a> {
 }
 
 #[derive(Clone, Copy)]
-pub(in crate::file::service) struct Rename<'a> {
+pub(crate) struct Rename<'a> {
     pub to: &'a SharePath,
     /// An existing target may be replaced.
     pub replace: bool,
@@ -40,7 +40,7 @@ pub(in crate::file::service) struct Rename<'a> {
 }
 
 /// The moved file, for the answer of REST; `None` for the others.
-pub(in crate::file::service) type RenamedForRest = Option<Renamed>;
+pub(crate) type RenamedForRest = Option<Renamed>;
 
 impl Share {
     /// Renames the file a handle is open on.
@@ -60,7 +60,7 @@ impl Share {
 
     /// Finds the source and moves it; repeated while names change. `moved` is called before the
     /// name lock is released.
-    pub(in crate::file::service) fn rename_found(
+    pub(crate) fn rename_found(
         &self,
         rename: Rename<'_>,
         find: impl Fn() -> Result<FoundFile>,
@@ -226,11 +226,7 @@ impl Share {
     /// Checks that the target of a rename or link may be replaced: not while it is open, whatever
     /// the opens share (di22-di25, dp21, dp60), nor if it is read-only (di26, our rule), leased, or
     /// a directory with entries.
-    pub(in crate::file::service) fn check_replaced(
-        &self,
-        replaced: &mut Latched,
-        target: &FoundFile,
-    ) -> Result<()> {
+    pub(crate) fn check_replaced(&self, replaced: &mut Latched, target: &FoundFile) -> Result<()> {
         replaced.state.check_nobody()?;
         replaced.state.check_access(Access::D, ShareMode::RWD)?;
         self.check_facts(target)
@@ -366,7 +362,7 @@ impl Share {
 
     /// An open of any file below a directory. Looks at all files in use: renaming a directory is
     /// rare, and an index would cost every open.
-    pub(in crate::file::service) fn open_below(&self, dir: &SharePath) -> Option<Holder> {
+    pub(crate) fn open_below(&self, dir: &SharePath) -> Option<Holder> {
         for cell in self.table().cells() {
             let latched = cell.latch();
             let mut opens = latched.state.opens();
@@ -379,14 +375,11 @@ impl Share {
 }
 
 /// The check of a momentary open with D that shares everything.
-pub(in crate::file::service) fn check_momentary(
-    latched: &mut Latched,
-    path: &SharePath,
-) -> Result<()> {
+pub(crate) fn check_momentary(latched: &mut Latched, path: &SharePath) -> Result<()> {
     latched.state.check_not_pending(path)?;
     Ok(latched.state.check_access(Access::D, ShareMode::RWD)?)
 }
 
-pub(in crate::file::service) fn is_directory(found: &FoundFile) -> bool {
+pub(crate) fn is_directory(found: &FoundFile) -> bool {
     found.stat.kind == FileKind::Directory
 }

@@ -85,7 +85,7 @@ impl Share {
 
     /// Ends every open of the share, as Force Close Handles does. A handle whose name cannot be
     /// removed ends as well, and the failure is logged.
-    pub(in crate::file::service) fn close_all_handles(&self, who: &Owner) {
+    pub(crate) fn close_all_handles(&self, who: &Owner) {
         for cell in self.table().cells() {
             // Waiting lock requests first: the close of the lock's holder would grant them.
             let (open, wake) = self.table().with_cell(&cell, |latched| {
@@ -109,7 +109,7 @@ impl Share {
     }
 
     /// Ends an open by force, and the opens that end with it; returns how many ended.
-    pub(in crate::file::service) fn force_close_at(
+    pub(crate) fn force_close_at(
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,

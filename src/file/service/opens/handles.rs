@@ -56,20 +56,20 @@ pub struct HandlePage {
 }
 
 /// The place of an open in the table.
-pub(in crate::file::service) struct OpenAt {
+pub(crate) struct OpenAt {
     pub cell: Arc<FileCell>,
     pub slot: OpenSlot,
     pub id: HandleId,
 }
 
 /// The file or subtree whose handles are listed.
-pub(in crate::file::service) struct HandleScope {
+pub(crate) struct HandleScope {
     found: FoundFile,
     recursive: bool,
 }
 
 impl HandleScope {
-    pub(in crate::file::service) fn is_directory(&self) -> bool {
+    pub(crate) fn is_directory(&self) -> bool {
         self.found.stat.kind == FileKind::Directory
     }
 
@@ -131,11 +131,7 @@ impl Share {
         })
     }
 
-    pub(in crate::file::service) fn scope(
-        &self,
-        path: &SharePath,
-        recursive: bool,
-    ) -> Result<HandleScope> {
+    pub(crate) fn scope(&self, path: &SharePath, recursive: bool) -> Result<HandleScope> {
         let found = self.disk().lookup(path)?;
         if matches!(found.stat.kind, FileKind::Symlink | FileKind::Special) {
             return Err(Denial::NotFound.into());
@@ -145,7 +141,7 @@ impl Share {
 
     /// Calls `show` for every open within `scope`, with one file's lock at a time. The caller holds
     /// the name lock, so that no path changes during the walk.
-    pub(in crate::file::service) fn each_handle(
+    pub(crate) fn each_handle(
         &self,
         scope: &HandleScope,
         mut show: impl FnMut(OpenAt, (&Open, &SharePath), bool),
@@ -168,7 +164,7 @@ impl Share {
 }
 
 /// The description of an open without its parent directory, which needs a look at the disk.
-pub(in crate::file::service) fn describe(
+pub(crate) fn describe(
     file: FileId,
     (open, path): (&Open, &SharePath),
     delete_pending: bool,

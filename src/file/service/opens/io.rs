@@ -280,7 +280,7 @@ impl Share {
     }
 
     /// The handle's file under the name it was opened by.
-    pub(in crate::file::service) fn found_by(&self, handle: &Handle) -> Result<FoundFile> {
+    pub(crate) fn found_by(&self, handle: &Handle) -> Result<FoundFile> {
         self.on_disk(handle, |_, path| {
             Ok(FoundFile { path: path.clone(), stat: self.disk().stat(path)? })
         })

@@ -17,7 +17,7 @@ use crate::rules::Owner;
 pub const LOCK_WAIT_MAX: Duration = Duration::from_hours(1);
 
 /// A refused lock, with what the journal notes about it.
-pub(in crate::file::service) struct NoLock {
+pub(crate) struct NoLock {
     path: SharePath,
     /// `None` if the open has ended.
     who: Option<Owner>,
@@ -47,10 +47,7 @@ impl Share {
     }
 
     /// Notes the refusal of a lock, and passes the answer on.
-    pub(in crate::file::service) fn note_lock(
-        &self,
-        answer: std::result::Result<(), NoLock>,
-    ) -> Result<()> {
+    pub(crate) fn note_lock(&self, answer: std::result::Result<(), NoLock>) -> Result<()> {
         let Err(NoLock { path, who, denial }) = answer else { return Ok(()) };
         match who {
             Some(who) => self.note_refusal("lock", &path, &who, Err(denial.into())),
@@ -102,7 +99,7 @@ impl Share {
     /// Does `work` on the bytes of a range if `by` may use them in this way through the handle. The
     /// lock of the file is held from the question for the range to the end of the work, so that no
     /// byte-range lock is granted in between. A write is counted where times are too coarse.
-    pub(in crate::file::service) fn use_range<T>(
+    pub(crate) fn use_range<T>(
         &self,
         (handle, fd): (&Handle, &OwnedFd),
         range: impl FnOnce() -> Result<ByteRange>,
@@ -167,7 +164,7 @@ impl Share {
 
     /// Takes an `fcntl` lock at once (`F_SETLK`). If a shared lock replaces the owner's exclusive
     /// one, waiting requests may be granted.
-    pub(in crate::file::service) fn posix_lock_unnoted(
+    pub(crate) fn posix_lock_unnoted(
         &self,
         handle: &Handle,
         lock: RangeLock,
@@ -194,7 +191,7 @@ impl Share {
     }
 
     /// The lock that would refuse an `fcntl` lock (`F_GETLK`).
-    pub(in crate::file::service) fn posix_test(
+    pub(crate) fn posix_test(
         &self,
         handle: &Handle,
         owner: u64,

@@ -9,14 +9,14 @@
 //!   handles      List Handles; why: what could refuse a request on a file
 //! ```
 
-pub(in crate::file::service) mod force_close;
-pub(in crate::file::service) mod handles;
-pub(in crate::file::service) mod io;
-pub(in crate::file::service) mod locks;
-pub(in crate::file::service) mod open;
-pub(in crate::file::service) mod posix;
-pub(in crate::file::service) mod table;
-pub(in crate::file::service) mod why;
+pub(crate) mod force_close;
+pub(crate) mod handles;
+pub(crate) mod io;
+pub(crate) mod locks;
+pub(crate) mod open;
+pub(crate) mod posix;
+pub(crate) mod table;
+pub(crate) mod why;
 
 pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};
 pub use handles::{Described, HandlePage, ListedHandle};

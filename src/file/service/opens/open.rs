@@ -39,11 +39,11 @@ impl Handle {
         self.cell.id
     }
 
-    pub(in crate::file::service) fn slot(&self) -> OpenSlot {
+    pub(crate) fn slot(&self) -> OpenSlot {
         self.slot
     }
 
-    pub(in crate::file::service) fn cell(&self) -> &Arc<FileCell> {
+    pub(crate) fn cell(&self) -> &Arc<FileCell> {
         &self.cell
     }
 }
@@ -87,7 +87,7 @@ impl Share {
 
     /// Opens without noting a refusal in the journal: for a caller that may ask again, and notes
     /// the final answer. A grant is final and is noted here.
-    pub(in crate::file::service) fn open_unnoted(
+    pub(crate) fn open_unnoted(
         &self,
         cx: &Context,
         path: &SharePath,
@@ -303,7 +303,7 @@ impl Share {
     /// Makes a new entry under the lock of its directory, which must not be delete pending (dp58),
     /// and runs `then` before that lock is released. Until then no other caller reaches the entry
     /// by its name.
-    pub(in crate::file::service) fn make_entry<M, T>(
+    pub(crate) fn make_entry<M, T>(
         &self,
         path: &SharePath,
         make: impl FnOnce(&SharePath) -> Result<M>,
@@ -366,7 +366,7 @@ impl Share {
     }
 
     /// Ends an open; `by` is the caller of a forced close.
-    pub(in crate::file::service) fn end(
+    pub(crate) fn end(
         &self,
         cell: &Arc<FileCell>,
         slot: OpenSlot,
@@ -429,7 +429,7 @@ impl Share {
     }
 
     /// Changes the share mode of an open.
-    pub(in crate::file::service) fn set_share_unnoted(
+    pub(crate) fn set_share_unnoted(
         &self,
         cx: &Context,
         handle: &Handle,
@@ -450,7 +450,7 @@ impl Share {
 }
 
 /// Refuses a new entry in a directory that is delete pending (dp58).
-pub(in crate::file::service) fn check_gets_entries(
+pub(crate) fn check_gets_entries(
     latched: &Latched,
     directory: &SharePath,
     renaming: bool,
@@ -478,19 +478,19 @@ fn take_back(latched: &mut Latched, slot: OpenSlot, id: HandleId) {
 /// The waiting requests that a change answers, for [`Share::wake`] after the file's lock is
 /// released.
 #[must_use]
-pub(in crate::file::service) struct Wake {
+pub(crate) struct Wake {
     /// The change could let a refused request through.
     changed: bool,
     answers: Vec<(super::table::Completion, std::result::Result<(), Denial>)>,
 }
 
 impl Wake {
-    pub(in crate::file::service) fn nobody() -> Self {
+    pub(crate) fn nobody() -> Self {
         Self { changed: false, answers: Vec::new() }
     }
 
     /// After any change that could let a refused request through.
-    pub(in crate::file::service) fn changed(latched: &mut Latched) -> Self {
+    pub(crate) fn changed(latched: &mut Latched) -> Self {
         let mut wake = Self { changed: true, answers: Vec::new() };
         for ticket in latched.state.grant_waiting() {
             wake.add(latched, ticket, Ok(()));
@@ -511,7 +511,7 @@ impl Wake {
     }
 
     /// Adds the answer of a request for a lock.
-    pub(in crate::file::service) fn add(
+    pub(crate) fn add(
         &mut self,
         latched: &mut Latched,
         ticket: Ticket,
@@ -523,7 +523,7 @@ impl Wake {
     }
 
     /// Answers the requests; true if the change could let a refused request through.
-    pub(in crate::file::service) fn answer(self) -> bool {
+    pub(crate) fn answer(self) -> bool {
         for (completion, answer) in self.answers {
             completion(answer);
         }

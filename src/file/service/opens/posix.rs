@@ -65,7 +65,7 @@ impl Share {
     }
 
     /// Makes a symbolic link under the lock of its directory.
-    pub(in crate::file::service) fn make_symlink(
+    pub(crate) fn make_symlink(
         &self,
         path: &SharePath,
         target: &str,
@@ -97,7 +97,7 @@ impl Share {
 
     /// Cuts or grows a file by name, after the step `before`: a momentary open with W that shares
     /// everything.
-    pub(in crate::file::service) fn truncate_unnoted(
+    pub(crate) fn truncate_unnoted(
         &self,
         path: &SharePath,
         size: u64,
@@ -149,12 +149,7 @@ impl Share {
 
     /// Before a name is removed while it has opens: keeps a descriptor of the file, through which
     /// the opens keep working. Opens of directories have their own descriptor.
-    pub(in crate::file::service) fn keep_nameless(
-        &self,
-        latched: &mut Latched,
-        path: &SharePath,
-        directory: bool,
-    ) {
+    pub(crate) fn keep_nameless(&self, latched: &mut Latched, path: &SharePath, directory: bool) {
         if directory || latched.nameless.is_some() || !latched.state.is_open_by(path) {
             return;
         }
@@ -217,12 +212,7 @@ impl Share {
 
     /// Gives a new file, which is as `new` says, its owner and its permission bits, whatever the
     /// umask of this process.
-    pub(in crate::file::service) fn own(
-        &self,
-        path: &SharePath,
-        new: Stat,
-        creation: Creation,
-    ) -> Result<Stat> {
+    pub(crate) fn own(&self, path: &SharePath, new: Stat, creation: Creation) -> Result<Stat> {
         // The common case costs nothing: a file that is as its caller wants it. Below a directory
         // that hands its group down it then has that very group.
         let as_wanted = (new.uid, new.gid) == (creation.uid, creation.gid)

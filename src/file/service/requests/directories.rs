@@ -53,7 +53,7 @@ impl Share {
 
     /// Refuses a name that exists. If the name is delete pending, the refusal says so: the request
     /// may succeed later.
-    pub(in crate::file::service) fn refuse_taken<T>(&self, seen: &Seen) -> TryResult<T> {
+    pub(crate) fn refuse_taken<T>(&self, seen: &Seen) -> TryResult<T> {
         self.lock_seen(seen, |_, latched| {
             latched.state.check_not_pending(&seen.found.path)?;
             Err(Denial::NameTaken.into())

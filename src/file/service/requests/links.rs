@@ -84,7 +84,7 @@ impl Share {
 }
 
 /// A symbolic link of a share or a snapshot, and its text.
-pub(in crate::file::service) fn symbolic_link_in(
+pub(crate) fn symbolic_link_in(
     dir: &ShareDir,
     path: &SharePath,
 ) -> std::result::Result<Option<(SmbProperties, String)>, StoreError> {

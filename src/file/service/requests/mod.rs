@@ -8,14 +8,14 @@
 //!   property_changes  those that a request sets
 //! ```
 
-pub(in crate::file::service) mod copy;
-pub(in crate::file::service) mod directories;
-pub(in crate::file::service) mod files;
-pub(in crate::file::service) mod links;
-pub(in crate::file::service) mod listing;
-pub(in crate::file::service) mod momentary;
+pub(crate) mod copy;
+pub(crate) mod directories;
+pub(crate) mod files;
+pub(crate) mod links;
+pub(crate) mod listing;
+pub(crate) mod momentary;
 mod property_changes;
-pub(in crate::file::service) mod rename;
+pub(crate) mod rename;
 mod smb_properties;
 
 pub use copy::{

@@ -36,7 +36,7 @@ pub struct Asking<'a> {
 }
 
 /// The file that an operation was admitted to; its lock is held.
-pub(in crate::file::service) struct Granted<'a> {
+pub(crate) struct Granted<'a> {
     /// The time at which the rules are checked.
     pub now: Timestamp,
     /// The path as spelled on disk, and the attributes of the inode now.
@@ -51,14 +51,14 @@ pub(in crate::file::service) struct Granted<'a> {
 
 /// Which kind of file an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::file::service) enum WantedKind {
+pub(crate) enum WantedKind {
     File,
     Directory,
 }
 
 /// An operation on a file.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::file::service) struct FileVisit<'a> {
+pub(crate) struct FileVisit<'a> {
     pub operation: FileOperation,
     pub asking: Asking<'a>,
     pub wanted: WantedKind,
@@ -68,7 +68,7 @@ pub(in crate::file::service) struct FileVisit<'a> {
 
 impl Share {
     /// Runs `step` on the file of `path` if the rules allow `operation`.
-    pub(in crate::file::service) fn momentarily<T>(
+    pub(crate) fn momentarily<T>(
         &self,
         name: &'static str,
         operation: FileOperation,
@@ -90,7 +90,7 @@ impl Share {
     }
 
     /// Looks `path` up and runs `step` with the file; repeated while the name changes.
-    pub(in crate::file::service) fn at_name<T>(
+    pub(crate) fn at_name<T>(
         &self,
         path: &SharePath,
         mut step: impl FnMut(std::result::Result<Seen, StoreError>) -> TryResult<T>,
@@ -100,7 +100,7 @@ impl Share {
     }
 
     /// After an operation: notes a refusal and wakes waiting requests.
-    pub(in crate::file::service) fn visited<T>(
+    pub(crate) fn visited<T>(
         &self,
         name: &'static str,
         asking: Asking<'_>,
@@ -115,7 +115,7 @@ impl Share {
     /// Locks the file that was found and runs `step`, if the name still leads to that file and the
     /// rules allow the operation. `step` is taken when it runs. Returns its answer, and the waiting
     /// requests to wake when no lock is held.
-    pub(in crate::file::service) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
+    pub(crate) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
         visit: &FileVisit<'_>,
         seen: &Seen,
@@ -194,12 +194,7 @@ impl Share {
 
 impl Share {
     /// Notes a change of a file, under its lock. The `ETag` that it has since is in the answer.
-    pub(in crate::file::service) fn note_change(
-        &self,
-        cx: &Context,
-        path: &SharePath,
-        etag_before: Option<ETag>,
-    ) {
+    pub(crate) fn note_change(&self, cx: &Context, path: &SharePath, etag_before: Option<ETag>) {
         let (share, path) = (self.name().to_string(), path.as_str().to_owned());
         let before = etag_before.map(|etag| etag.to_string());
         cx.changed(&ObjectAddress::File { share, path }, (before, None), None);
@@ -207,7 +202,7 @@ impl Share {
 }
 
 /// Checks the rules for an operation on the file of `path`, whose lock the caller holds.
-pub(in crate::file::service) fn ask(
+pub(crate) fn ask(
     operation: FileOperation,
     latched: &mut Latched,
     (path, record): (&SharePath, &Record),

@@ -56,7 +56,7 @@ pub struct Renamed {
 }
 
 /// A rename that is about to happen: the properties that the request sets are set.
-pub(in crate::file::service) struct RestMove {
+pub(crate) struct RestMove {
     fd: OwnedFd,
     id: FileId,
     /// The directory that will hold the name.
@@ -68,7 +68,7 @@ pub(in crate::file::service) struct RestMove {
 
 impl RestRename<'_> {
     /// A lease ID for a file that is not there has no lease to match.
-    pub(in crate::file::service) fn check_free(&self, to: &SharePath) -> Result<()> {
+    pub(crate) fn check_free(&self, to: &SharePath) -> Result<()> {
         let at = Circumstances {
             path: to,
             lease_id: self.destination_lease,
@@ -137,7 +137,7 @@ impl Share {
     }
 
     /// Checks that the source may be moved. Handles below a directory were checked before.
-    pub(in crate::file::service) fn check_rest_source(
+    pub(crate) fn check_rest_source(
         &self,
         latched: &mut Latched,
         source: &FoundFile,
@@ -152,7 +152,7 @@ impl Share {
     }
 
     /// Checks that the target, a file, may be replaced.
-    pub(in crate::file::service) fn check_rest_target(
+    pub(crate) fn check_rest_target(
         &self,
         replaced: &mut Latched,
         target: &FoundFile,
@@ -165,7 +165,7 @@ impl Share {
 
     /// Sets the properties of the request before the name moves, so that a lack of space refuses
     /// the request with nothing changed. The file's lock is held.
-    pub(in crate::file::service) fn prepare_rest_move(
+    pub(crate) fn prepare_rest_move(
         &self,
         source: &FoundFile,
         to: &SharePath,
@@ -187,7 +187,7 @@ impl Share {
     }
 
     /// Restores the properties of a file whose name could not be moved.
-    pub(in crate::file::service) fn undo_rest_move(&self, prepared: RestMove) {
+    pub(crate) fn undo_rest_move(&self, prepared: RestMove) {
         let RestMove { fd, id, before, .. } = prepared;
         if let Some((mut record, written)) = before
             && let Err(error) = self.keep(&fd, id, &mut record, Some(written))
@@ -196,7 +196,7 @@ impl Share {
         }
     }
 
-    pub(in crate::file::service) fn after_rest_move(
+    pub(crate) fn after_rest_move(
         &self,
         latched: &mut Latched,
         prepared: RestMove,

@@ -63,7 +63,7 @@ impl Share {
     /// Keeps a changed record and write time of a file whose lock the caller holds, as durably as
     /// the share promises, and says what the file shows now. Each call is a change of its own to
     /// the `ETag`, also where the kernel's change times are coarse.
-    pub(in crate::file::service) fn keep(
+    pub(crate) fn keep(
         &self,
         fd: &OwnedFd,
         id: FileId,
@@ -77,7 +77,7 @@ impl Share {
 
     /// Sets the write time of a file whose record and bytes are saved, flushes the file if the
     /// share wants that, and says what it shows now.
-    pub(in crate::file::service) fn settle(
+    pub(crate) fn settle(
         &self,
         fd: &OwnedFd,
         record: &Record,
@@ -93,7 +93,7 @@ impl Share {
     }
 
     /// The identity of the directory that holds `path`; nothing holds the root, which shows 0.
-    pub(in crate::file::service) fn parent_id(&self, path: &SharePath) -> Result<FileId> {
+    pub(crate) fn parent_id(&self, path: &SharePath) -> Result<FileId> {
         match path.parent() {
             Some(parent) => Ok(self.disk().stat(&parent)?.id),
             None => Ok(FileId::default()),

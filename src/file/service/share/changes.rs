@@ -62,7 +62,7 @@ impl Share {
         self.observers.count.store(told.len() as u64, Ordering::Release);
     }
 
-    pub(in crate::file::service) fn tell(&self, change: ChangeNotice<'_>) {
+    pub(crate) fn tell(&self, change: ChangeNotice<'_>) {
         if self.observers.count.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -96,10 +96,7 @@ impl Share {
     }
 
     /// Notifies all listeners of a forced close; returns the handles that end with it.
-    pub(in crate::file::service) fn tell_force_closed(
-        &self,
-        closed: &ClosedHandle,
-    ) -> Result<Vec<HandleId>> {
+    pub(crate) fn tell_force_closed(&self, closed: &ClosedHandle) -> Result<Vec<HandleId>> {
         let listeners = self.listeners.0.read().expect(POISON).clone();
         let told: Vec<_> = listeners.iter().map(|listener| listener(closed)).collect();
         let ended: Result<Vec<_>> = told.into_iter().collect();
@@ -107,7 +104,7 @@ impl Share {
     }
 
     /// An operation of REST was carried out on `path`.
-    pub(in crate::file::service) fn tell_done(&self, operation: FileOperation, path: &SharePath) {
+    pub(crate) fn tell_done(&self, operation: FileOperation, path: &SharePath) {
         match operation {
             FileOperation::DeleteFile | FileOperation::DeleteDirectory => {
                 self.tell(ChangeNotice::Name(path));

@@ -38,7 +38,7 @@ impl PendingEntry {
 
 impl Share {
     /// True if any name is delete pending.
-    pub(in crate::file::service) fn has_pending(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         self.pending.load(Ordering::Acquire) > 0
     }
 
@@ -50,12 +50,7 @@ impl Share {
 
     /// Marks a name that has opens as delete pending: on disk first, so that a mark that cannot be
     /// saved is not made. False if the name has no opens and can be removed at once.
-    pub(in crate::file::service) fn mark(
-        &self,
-        latched: &mut Latched,
-        id: FileId,
-        path: &SharePath,
-    ) -> Result<bool> {
+    pub(crate) fn mark(&self, latched: &mut Latched, id: FileId, path: &SharePath) -> Result<bool> {
         if !latched.state.is_open_by(path) {
             return Ok(false);
         }
@@ -64,7 +59,7 @@ impl Share {
     }
 
     /// Clears the mark of a name, on disk first. False if there was none.
-    pub(in crate::file::service) fn unmark(
+    pub(crate) fn unmark(
         &self,
         latched: &mut Latched,
         id: FileId,
@@ -79,7 +74,7 @@ impl Share {
 
     /// After the end of an open: saves its delete-on-close mark, or removes a name that waited for
     /// this end.
-    pub(in crate::file::service) fn carry_out_end(
+    pub(crate) fn carry_out_end(
         &self,
         file: FileId,
         latched: &mut Latched,
@@ -109,7 +104,7 @@ impl Share {
 
     /// Moves the names of all files in use by `step`, and their marks on disk with them: the
     /// deletion was promised for wherever the name is.
-    pub(in crate::file::service) fn follow_directories(&self, step: impl Fn(&mut FileState)) {
+    pub(crate) fn follow_directories(&self, step: impl Fn(&mut FileState)) {
         for cell in self.table().cells() {
             let state = &mut cell.latch().state;
             let before = pending_names(state);
@@ -147,12 +142,7 @@ impl Share {
     }
 
     /// Removes a name whose file's lock the caller holds, if it still is that file.
-    pub(in crate::file::service) fn remove_name(
-        &self,
-        path: &SharePath,
-        id: FileId,
-        directory: bool,
-    ) -> Result<()> {
+    pub(crate) fn remove_name(&self, path: &SharePath, id: FileId, directory: bool) -> Result<()> {
         match self.disk.remove(path, id, directory) {
             // Somebody took or replaced the name directly in the directory: it is not ours now.
             Ok(()) | Err(StoreError::NotFound | StoreError::Replaced) => Ok(()),
@@ -162,11 +152,7 @@ impl Share {
 
     /// As [`Share::remove_name`], for a file that was looked up a moment ago: if that still holds,
     /// it is not looked at again. Says how many names the file had, as [`Share::links`] does.
-    pub(in crate::file::service) fn remove_seen(
-        &self,
-        seen: &Seen,
-        directory: bool,
-    ) -> Result<u32> {
+    pub(crate) fn remove_seen(&self, seen: &Seen, directory: bool) -> Result<u32> {
         let FoundFile { path, stat } = &seen.found;
         let Some(place) = self.place_of(seen).filter(|_| !directory) else {
             let links = self.links(path, stat.id, directory);
@@ -182,7 +168,7 @@ impl Share {
     }
 
     /// Removes a new entry that could not be finished.
-    pub(in crate::file::service) fn unmake(&self, path: &SharePath, stat: Stat) {
+    pub(crate) fn unmake(&self, path: &SharePath, stat: Stat) {
         let removed = self
             .remove_name(path, stat.id, stat.kind == FileKind::Directory)
             .and_then(|()| Ok(self.records.forget(stat.id)?));
@@ -194,12 +180,7 @@ impl Share {
     /// How many names a file has; the caller holds its lock, so that no operation changes it. A
     /// directory has one. If the name does not lead to the file any more, it counts as having
     /// others.
-    pub(in crate::file::service) fn links(
-        &self,
-        path: &SharePath,
-        id: FileId,
-        directory: bool,
-    ) -> u32 {
+    pub(crate) fn links(&self, path: &SharePath, id: FileId, directory: bool) -> u32 {
         match self.disk.stat(path) {
             Ok(stat) if stat.id == id && directory => 1,
             Ok(stat) if stat.id == id => stat.links,
@@ -210,12 +191,7 @@ impl Share {
     /// A name of the file was removed; `links` is how many it had before. With the last one goes
     /// what is kept beside the file: its sidecar and its lease. The file is gone, so a failure is
     /// only logged; a later start removes the rest.
-    pub(in crate::file::service) fn forget_file(
-        &self,
-        latched: &mut Latched,
-        id: FileId,
-        links: u32,
-    ) {
+    pub(crate) fn forget_file(&self, latched: &mut Latched, id: FileId, links: u32) {
         if links > 1 {
             return;
         }

@@ -14,7 +14,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The directory. Reads go to the [`ShareDir`] itself; every change of the file that a name leads
 /// to is a method here.
-pub(in crate::file::service) struct Disk {
+pub(crate) struct Disk {
     dir: ShareDir,
     generation: AtomicU64,
 }
@@ -33,12 +33,12 @@ impl Disk {
     }
 
     /// The number of changes of names so far.
-    pub(in crate::file::service) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
     /// Moves or exchanges names. The caller holds the locks of the files.
-    pub(in crate::file::service) fn rename(
+    pub(crate) fn rename(
         &self,
         from: &SharePath,
         to: &SharePath,
@@ -48,11 +48,7 @@ impl Disk {
     }
 
     /// Makes one more name for a file. The caller holds its lock.
-    pub(in crate::file::service) fn link(
-        &self,
-        from: &SharePath,
-        to: &SharePath,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn link(&self, from: &SharePath, to: &SharePath) -> Result<(), StoreError> {
         self.counted(self.dir.link(from, to))
     }
 

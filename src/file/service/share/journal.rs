@@ -22,12 +22,12 @@ impl Share {
     }
 
     /// True if grants and closes are noted too.
-    pub(in crate::file::service) fn notes_all(&self) -> bool {
+    pub(crate) fn notes_all(&self) -> bool {
         self.journal.rows.journal().records_all()
     }
 
     /// Notes an event. That of an open has the identity of the file, whose lock the caller holds.
-    pub(in crate::file::service) fn note(
+    pub(crate) fn note(
         &self,
         file: Option<FileId>,
         path: &SharePath,
@@ -44,7 +44,7 @@ impl Share {
     }
 
     /// Notes a refusal, and passes the answer on.
-    pub(in crate::file::service) fn note_refusal<T>(
+    pub(crate) fn note_refusal<T>(
         &self,
         operation: &'static str,
         path: &SharePath,

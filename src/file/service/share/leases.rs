@@ -31,13 +31,13 @@ struct LeaseEntry {
 impl Share {
     /// A lock that is held while a lease is changed and saved; the lease is saved with no file's
     /// lock held.
-    pub(in crate::file::service) fn changing_leases(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn changing_leases(&self) -> MutexGuard<'_, ()> {
         self.lease_changes.lock().expect("nothing panics while leases change")
     }
 
     /// After a write: drops a broken lease. If its entry on disk cannot be removed, that is only
     /// logged, since the write is done and a broken lease refuses nothing.
-    pub(in crate::file::service) fn after_write(&self, latched: &mut Latched, id: FileId) {
+    pub(crate) fn after_write(&self, latched: &mut Latched, id: FileId) {
         let before = latched.state.lease();
         let mut lease = before;
         lease.after_write();
@@ -115,11 +115,7 @@ impl Share {
     /// A descriptor that keeps the inode number of a leased file from being given to another file,
     /// for file systems where the number alone is the identity. None where it is not, or if no
     /// descriptor can be had.
-    pub(in crate::file::service) fn anchor_of(
-        &self,
-        path: &SharePath,
-        id: FileId,
-    ) -> Option<OwnedFd> {
+    pub(crate) fn anchor_of(&self, path: &SharePath, id: FileId) -> Option<OwnedFd> {
         if id.born != 0 {
             return None;
         }
@@ -153,7 +149,7 @@ impl Share {
 
     /// Saves a file's lease. The inode is not touched: lease operations change neither `ETag` nor
     /// Last-Modified.
-    pub(in crate::file::service) fn remember_lease(
+    pub(crate) fn remember_lease(
         &self,
         id: FileId,
         path: &SharePath,
@@ -170,7 +166,7 @@ impl Share {
     /// Removes the saved entry of a lease that has no effect any more, since the file is gone or
     /// the lease was broken. Not flushed, since the file's lock is held: after a power cut the next
     /// start drops the lease of a missing file, and a broken lease is still broken.
-    pub(in crate::file::service) fn forget_lease(&self, id: FileId) -> Result<()> {
+    pub(crate) fn forget_lease(&self, id: FileId) -> Result<()> {
         self.drop_lease(id, Durability::Cached)
     }
 

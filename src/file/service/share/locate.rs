@@ -21,14 +21,14 @@ use crate::sync::{AtomicU64, Ordering};
 const NAME_RETRIES_MAX: u32 = 64;
 
 /// Why an attempt gave no answer.
-pub(in crate::file::service) enum Missed {
+pub(crate) enum Missed {
     /// The name leads to another file now: look it up again.
     Moved,
     Failed(FileError),
 }
 
 /// The result of one attempt.
-pub(in crate::file::service) type TryResult<T> = std::result::Result<T, Missed>;
+pub(crate) type TryResult<T> = std::result::Result<T, Missed>;
 
 impl<E: Into<FileError>> From<E> for Missed {
     fn from(error: E) -> Self {
@@ -37,7 +37,7 @@ impl<E: Into<FileError>> From<E> for Missed {
 }
 
 /// A file that a name led to, and when it did.
-pub(in crate::file::service) struct Seen {
+pub(crate) struct Seen {
     pub found: FoundFile,
     generation: u64,
     /// Where it was found, if by its name.
@@ -51,7 +51,7 @@ impl Seen {
 }
 
 /// Runs `attempt`, again while names change under it.
-pub(in crate::file::service) fn retry<T>(mut attempt: impl FnMut() -> TryResult<T>) -> Result<T> {
+pub(crate) fn retry<T>(mut attempt: impl FnMut() -> TryResult<T>) -> Result<T> {
     for _ in 0..NAME_RETRIES_MAX {
         match attempt() {
             Ok(answer) => return Ok(answer),
@@ -64,7 +64,7 @@ pub(in crate::file::service) fn retry<T>(mut attempt: impl FnMut() -> TryResult<
 
 impl Share {
     /// Runs `step` under the lock of the file of `path`, again while the name changes.
-    pub(in crate::file::service) fn at_file<T>(
+    pub(crate) fn at_file<T>(
         &self,
         path: &SharePath,
         mut step: impl FnMut(&FoundFile, &Arc<FileCell>, &mut Latched) -> Result<T>,
@@ -77,7 +77,7 @@ impl Share {
 
     /// Finds the names of a move and runs `step` with them, again while they change. The name lock
     /// is held exclusively if a directory is among them, since every path below it changes.
-    pub(in crate::file::service) fn at_ends<N, T>(
+    pub(crate) fn at_ends<N, T>(
         &self,
         find: impl Fn() -> Result<N>,
         any_directory: impl Fn(&N) -> bool,
@@ -96,17 +96,14 @@ impl Share {
     }
 
     /// Looks a name up for [`Share::lock_seen`].
-    pub(in crate::file::service) fn see(
-        &self,
-        path: &SharePath,
-    ) -> std::result::Result<Seen, StoreError> {
+    pub(crate) fn see(&self, path: &SharePath) -> std::result::Result<Seen, StoreError> {
         let generation = self.disk.generation();
         let (found, place) = self.find_at(path)?;
         Ok(Seen { found, generation, place })
     }
 
     /// Looks a file up with `find`, for [`Share::lock_seen`].
-    pub(in crate::file::service) fn see_by<E>(
+    pub(crate) fn see_by<E>(
         &self,
         find: impl FnOnce() -> std::result::Result<FoundFile, E>,
     ) -> std::result::Result<Seen, E> {
@@ -116,13 +113,13 @@ impl Share {
 
     /// The place of a name that no operation has changed since it was looked up; the caller holds
     /// the file's lock. None if it must be looked at again.
-    pub(in crate::file::service) fn place_of<'a>(&self, seen: &'a Seen) -> Option<&'a FoundPlace> {
+    pub(crate) fn place_of<'a>(&self, seen: &'a Seen) -> Option<&'a FoundPlace> {
         let holds = self.disk.generation() == seen.generation;
         seen.place.as_ref().filter(|place| holds && place.is_recent())
     }
 
     /// Runs `step` under the lock of a file, if its name still leads to it.
-    pub(in crate::file::service) fn lock_seen<T>(
+    pub(crate) fn lock_seen<T>(
         &self,
         seen: &Seen,
         step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> TryResult<T>,
@@ -135,7 +132,7 @@ impl Share {
 
     /// Runs `step` under the lock of the directory `path`, if it is known which directory that is
     /// without a look at the disk; `None` if it is not. The path is then spelled as on disk.
-    pub(in crate::file::service) fn lock_known_dir<T>(
+    pub(crate) fn lock_known_dir<T>(
         &self,
         path: &SharePath,
         step: impl FnOnce(&mut Latched) -> TryResult<T>,
@@ -153,7 +150,7 @@ impl Share {
     }
 
     /// Runs `step` under the locks of two different files, if both names still lead to them.
-    pub(in crate::file::service) fn lock_both<T>(
+    pub(crate) fn lock_both<T>(
         &self,
         one: &Seen,
         other: &Seen,
@@ -181,10 +178,7 @@ impl Share {
     /// A new entry is on disk a moment before its maker's open is in the table. A caller that finds
     /// the entry in between waits here for the maker, which holds the lock of the directory until
     /// both are there: no other caller opens, deletes or moves a file before its maker has it open.
-    pub(in crate::file::service) fn find(
-        &self,
-        path: &SharePath,
-    ) -> std::result::Result<FoundFile, StoreError> {
+    pub(crate) fn find(&self, path: &SharePath) -> std::result::Result<FoundFile, StoreError> {
         self.find_at(path).map(|(found, _)| found)
     }
 
@@ -205,14 +199,14 @@ impl Share {
 
     /// An entry is about to be made by the caller, who holds the lock of its directory until the
     /// guard is gone.
-    pub(in crate::file::service) fn making(&self) -> MakingEntry<'_> {
+    pub(crate) fn making(&self) -> MakingEntry<'_> {
         self.making.fetch_add(1, Ordering::SeqCst);
         MakingEntry(&self.making)
     }
 }
 
 /// An entry is being made; see [`Share::find`].
-pub(in crate::file::service) struct MakingEntry<'a>(&'a AtomicU64);
+pub(crate) struct MakingEntry<'a>(&'a AtomicU64);
 
 impl Drop for MakingEntry<'_> {
     fn drop(&mut self) {

@@ -33,10 +33,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use changes::{ChangeNotice, LISTENERS_MAX};
-pub(in crate::file::service) use locate::{Missed, Seen, TryResult, retry};
+pub(crate) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
 pub use releases::{Attempt, RELEASE_LOOK, RELEASE_WAIT};
-pub(in crate::file::service) use releases::{Target, awaits_release};
+pub(crate) use releases::{Target, awaits_release};
 
 use super::error::Result;
 use super::opens::open::Handle;
@@ -132,7 +132,7 @@ impl Share {
     }
 
     /// As [`Share::open_directory`], with a state folder that is open.
-    pub(in crate::file::service) fn open_with(
+    pub(crate) fn open_with(
         name: &str,
         root: &Path,
         state: StateDir,
@@ -212,13 +212,13 @@ impl Share {
     }
 
     /// Its directory. A change of a name is made under the lock of the file.
-    pub(in crate::file::service) fn disk(&self) -> &Disk {
+    pub(crate) fn disk(&self) -> &Disk {
         &self.disk
     }
 
     /// Its files in use. A caller that has a name locks the file by [`locate`], which checks the
     /// name under the lock.
-    pub(in crate::file::service) fn table(&self) -> &OpenTable {
+    pub(crate) fn table(&self) -> &OpenTable {
         &self.table
     }
 
@@ -228,7 +228,7 @@ impl Share {
     }
 
     /// Does `step` under the lock of the handle's file, with the name it was opened by.
-    pub(in crate::file::service) fn latched<T>(
+    pub(crate) fn latched<T>(
         &self,
         handle: &Handle,
         step: impl FnOnce(&mut Latched, &SharePath) -> Result<T>,
@@ -240,18 +240,18 @@ impl Share {
         })
     }
 
-    pub(in crate::file::service) fn next_handle(&self) -> HandleId {
+    pub(crate) fn next_handle(&self) -> HandleId {
         HandleId(self.next_handle.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The epoch that the numbers of its handles begin with.
-    pub(in crate::file::service) fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u32 {
         let next = self.next_handle.load(Ordering::Relaxed);
         u32::try_from(next >> HANDLE_BITS).unwrap_or(u32::MAX)
     }
 
     /// Its state folder, for what is kept of the share as a whole.
-    pub(in crate::file::service) fn state(&self) -> &StateDir {
+    pub(crate) fn state(&self) -> &StateDir {
         &self.state
     }
 }

@@ -49,12 +49,12 @@ impl SharePhase {
 }
 
 /// The name lock, shared.
-pub(in crate::file::service) struct NamesShared<'a>(
+pub(crate) struct NamesShared<'a>(
     #[expect(dead_code, reason = "it is held, not looked at")] RwLockReadGuard<'a, SharePhase>,
 );
 
 /// The name lock, alone.
-pub(in crate::file::service) struct NamesAlone<'a>(RwLockWriteGuard<'a, SharePhase>);
+pub(crate) struct NamesAlone<'a>(RwLockWriteGuard<'a, SharePhase>);
 
 impl Default for NameLock {
     fn default() -> Self {
@@ -77,23 +77,23 @@ impl NameLock {
 impl Share {
     /// The name lock, shared: names may be looked up, and files acted on. Refused once Delete
     /// Share has begun: the folder may be another share's by now.
-    pub(in crate::file::service) fn names(&self) -> Result<NamesShared<'_>> {
+    pub(crate) fn names(&self) -> Result<NamesShared<'_>> {
         self.name_lock.shared(|phase| phase == SharePhase::Served)
     }
 
     /// The name lock, shared, to look names up and to act on nothing. Granted while Delete Share
     /// closes the handles.
-    pub(in crate::file::service) fn names_to_look(&self) -> Result<NamesShared<'_>> {
+    pub(crate) fn names_to_look(&self) -> Result<NamesShared<'_>> {
         self.name_lock.shared(SharePhase::is_there)
     }
 
     /// The name lock, shared, for the end of an open: that is refused in no phase.
-    pub(in crate::file::service) fn names_in_any_phase(&self) -> Result<NamesShared<'_>> {
+    pub(crate) fn names_in_any_phase(&self) -> Result<NamesShared<'_>> {
         self.name_lock.shared(|_| true)
     }
 
     /// The name lock, exclusively: no other operation looks a name up meanwhile.
-    pub(in crate::file::service) fn names_alone(&self) -> Result<NamesAlone<'_>> {
+    pub(crate) fn names_alone(&self) -> Result<NamesAlone<'_>> {
         assert_may_block(LOCK);
         let names = self.name_lock.0.write().expect(POISON);
         if *names == SharePhase::Served {
@@ -106,7 +106,7 @@ impl Share {
     /// Deletes the share: waits for what is under way, refuses everything that comes later,
     /// closes the handles with no lock held, and has `take_away` move the directory. If that
     /// fails, the share is served again.
-    pub(in crate::file::service) fn delete_with<T, E>(
+    pub(crate) fn delete_with<T, E>(
         &self,
         who: &Owner,
         take_away: impl FnOnce() -> std::result::Result<T, E>,
@@ -123,7 +123,7 @@ impl Share {
 
     /// The share is about to be replaced: waits for what is under way, refuses everything that
     /// comes later, and closes the handles with no lock held.
-    pub(in crate::file::service) fn begin_replacing(&self, who: &Owner) -> Result<()> {
+    pub(crate) fn begin_replacing(&self, who: &Owner) -> Result<()> {
         *self.names_alone()?.0 = SharePhase::Replacing;
         self.close_all_handles(who);
         Ok(())
@@ -131,19 +131,19 @@ impl Share {
 
     /// Another share has its place from now on. Nothing more is written beside its files: the
     /// state folder is the other's.
-    pub(in crate::file::service) fn end_replaced(&self) {
+    pub(crate) fn end_replaced(&self) {
         self.name_lock.set(SharePhase::Replaced);
         self.state.end();
     }
 
     /// A deleted share was restored: it is served again.
-    pub(in crate::file::service) fn serve_again(&self) {
+    pub(crate) fn serve_again(&self) {
         self.name_lock.set(SharePhase::Served);
     }
 
     /// Refuses once Delete Share has begun. Does not wait: while a directory is being renamed,
     /// the share counts as served.
-    pub(in crate::file::service) fn check_served(&self) -> Result<()> {
+    pub(crate) fn check_served(&self) -> Result<()> {
         match self.name_lock.0.try_read() {
             Ok(phase) if *phase != SharePhase::Served => Err(phase.denial().into()),
             _ => Ok(()),

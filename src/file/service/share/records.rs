@@ -28,13 +28,13 @@ impl Share {
 
     /// Has the share behave as on a file system with coarse times.
     #[cfg(test)]
-    pub(in crate::file::service) fn coarsen_times(&mut self) {
+    pub(crate) fn coarsen_times(&mut self) {
         self.granularity = Granularity::Coarse;
     }
 
     /// The metadata record of an open file. One that lost its sidecar (a copy made directly in
     /// the directory) has a default one, and is named in the log.
-    pub(in crate::file::service) fn load_record(&self, fd: &OwnedFd, id: FileId) -> Result<Record> {
+    pub(crate) fn load_record(&self, fd: &OwnedFd, id: FileId) -> Result<Record> {
         self.living_record(self.records.load(fd, id), id)
     }
 
@@ -56,7 +56,7 @@ impl Share {
 
     /// The metadata record of a file, a symbolic link or a special file. One that this process
     /// may not read has none to show.
-    pub(in crate::file::service) fn record(&self, path: &SharePath, id: FileId) -> Result<Record> {
+    pub(crate) fn record(&self, path: &SharePath, id: FileId) -> Result<Record> {
         let loaded = self.disk.at_place(path, |named| self.records.load_named(named, id));
         let loaded = match loaded {
             Some(loaded) => self.living_record(loaded, id),
@@ -70,11 +70,7 @@ impl Share {
 
     /// The record of a file that was looked up a moment ago: one that is known to have none is not
     /// asked for it.
-    pub(in crate::file::service) fn record_of(
-        &self,
-        path: &SharePath,
-        stat: &Stat,
-    ) -> Result<Record> {
+    pub(crate) fn record_of(&self, path: &SharePath, stat: &Stat) -> Result<Record> {
         if self.records.is_without(stat) {
             return Ok(Record::default());
         }
@@ -87,17 +83,12 @@ impl Share {
     }
 
     /// Saves the record of an open file, whose lock the caller holds.
-    pub(in crate::file::service) fn save_record(
-        &self,
-        fd: &OwnedFd,
-        id: FileId,
-        record: &mut Record,
-    ) -> Result<()> {
+    pub(crate) fn save_record(&self, fd: &OwnedFd, id: FileId, record: &mut Record) -> Result<()> {
         Ok(self.records.save(fd, id, record)?)
     }
 
     /// The record as it is on disk, between two changes of it.
-    pub(in crate::file::service) fn record_on_disk(
+    pub(crate) fn record_on_disk(
         &self,
         path: &SharePath,
     ) -> std::result::Result<Record, StoreError> {
@@ -118,27 +109,19 @@ impl Share {
     }
 
     /// The facts of an existing file that the rules ask for.
-    pub(in crate::file::service) fn target(
-        &self,
-        path: &SharePath,
-        stat: &Stat,
-    ) -> Result<ExistingFile> {
+    pub(crate) fn target(&self, path: &SharePath, stat: &Stat) -> Result<ExistingFile> {
         let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
         Ok(ExistingFile { directory: stat.kind == FileKind::Directory, attributes })
     }
 
-    pub(in crate::file::service) fn is_read_only(
-        &self,
-        path: &SharePath,
-        id: FileId,
-    ) -> Result<bool> {
+    pub(crate) fn is_read_only(&self, path: &SharePath, id: FileId) -> Result<bool> {
         let attributes = self.record(path, id)?.attributes.unwrap_or_default();
         Ok(attributes.contains(Attributes::READ_ONLY))
     }
 
     /// As [`Share::is_read_only`], for a file that was looked up a moment ago: one that is known to
     /// have no record is not asked for it. The caller holds the file's lock.
-    pub(in crate::file::service) fn is_seen_read_only(&self, seen: &Seen) -> Result<bool> {
+    pub(crate) fn is_seen_read_only(&self, seen: &Seen) -> Result<bool> {
         let FoundFile { path, stat } = &seen.found;
         if self.place_of(seen).is_some() && self.records.is_without(stat) {
             return Ok(false);
@@ -147,7 +130,7 @@ impl Share {
     }
 
     /// A file was made and has no record; its maker holds the lock of the directory.
-    pub(in crate::file::service) fn note_without_record(&self, made: &Stat) {
+    pub(crate) fn note_without_record(&self, made: &Stat) {
         // Where two changes may have one time, the time does not show that nothing has changed.
         if !self.has_coarse_times() {
             self.records.note_without(made);
@@ -155,19 +138,19 @@ impl Share {
     }
 
     /// A copy to the file begins; it is under way until the answer is dropped.
-    pub(in crate::file::service) fn copy_begins(&self, to: FileId, copy_id: &str) -> RunningCopy {
+    pub(crate) fn copy_begins(&self, to: FileId, copy_id: &str) -> RunningCopy {
         self.copies.begin(to, copy_id)
     }
 
     /// From now on, or no longer, files may be compared with a snapshot.
-    pub(in crate::file::service) fn set_snapshotted(&self, snapshotted: bool) {
+    pub(crate) fn set_snapshotted(&self, snapshotted: bool) {
         self.snapshotted.store(snapshotted, Ordering::Relaxed);
     }
 
     /// Notes in the record that bytes are written or cleared. A file gets an account with the
     /// first change that the file system cannot account for itself: within a block, or after a
     /// snapshot, where bytes that are written as they were count as a change.
-    pub(in crate::file::service) fn account_for(
+    pub(crate) fn account_for(
         &self,
         record: &mut Record,
         range: &Range<u64>,

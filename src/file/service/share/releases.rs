@@ -96,7 +96,7 @@ pub enum Attempt {
 
 /// The file that a request is about.
 #[derive(Clone, Copy)]
-pub(in crate::file::service) enum Target<'a> {
+pub(crate) enum Target<'a> {
     /// The file of one of these names.
     Names(&'a [&'a SharePath]),
     /// The file of a handle.
@@ -109,7 +109,7 @@ impl Share {
     /// Does `ask`, and again while it is refused only because of handles whose release is on its
     /// way. `paths` are the names it is about, `wants` what it asks of each of them. A refusal
     /// means that nothing was done. Blocks: for callers on a thread of their own, without a lock.
-    pub(in crate::file::service) fn when_free<T>(
+    pub(crate) fn when_free<T>(
         &self,
         paths: &[&SharePath],
         wants: (Access, ShareMode),
@@ -153,7 +153,7 @@ impl Share {
 
     /// The final answer to a request of the mount, whose refusal is noted. `None` if only handles
     /// that are being released refuse it, and it may be asked again.
-    pub(in crate::file::service) fn final_answer<T>(
+    pub(crate) fn final_answer<T>(
         &self,
         attempt: Attempt,
         (operation, path, who): (&'static str, &SharePath, &Owner),
@@ -171,7 +171,7 @@ impl Share {
 
     /// True if the refusal is due only to handles whose release is on its way, or which are gone
     /// by now: it is worth asking again.
-    pub(in crate::file::service) fn passes_soon(
+    pub(crate) fn passes_soon(
         &self,
         refused: &Denial,
         target: Target<'_>,
@@ -282,7 +282,7 @@ impl Share {
 
     /// After a change of a file, with no lock held: answers requests that waited for a byte-range
     /// lock, and lets refused requests try again.
-    pub(in crate::file::service) fn wake(&self, wake: Wake) {
+    pub(crate) fn wake(&self, wake: Wake) {
         if wake.answer() {
             self.releases.tell();
             self.tell(ChangeNotice::Released);
@@ -291,7 +291,7 @@ impl Share {
 }
 
 /// True if the file has opens and all of them are being released.
-pub(in crate::file::service) fn awaits_release(latched: &Latched, now: Timestamp) -> bool {
+pub(crate) fn awaits_release(latched: &Latched, now: Timestamp) -> bool {
     latched.state.open_count() > 0 && all_flushed(latched, now)
 }
 

@@ -46,7 +46,7 @@ pub use error::{FileServiceError, FileServiceResult, ShareDenial};
 pub use followed::{Followed, Follower};
 pub use lifecycle::DeleteShareSnapshots;
 pub use list::{LIST_MAX, ListOptions, ShareDeletion, ShareInfo, SharePage};
-pub(in crate::file::service) use permission::inherited_permission_key;
+pub(crate) use permission::inherited_permission_key;
 pub use permission::{
     PERMISSION_BYTES_MAX, PERMISSION_HEADER_BYTES_MAX, PermissionFormat, SecurityDescriptor,
 };

@@ -42,7 +42,7 @@ pub enum SecurityDescriptor {
 
 impl SecurityDescriptor {
     /// The descriptor of a file or directory that was given none.
-    pub(in crate::file::service) fn inherited() -> Self {
+    pub(crate) fn inherited() -> Self {
         Self::Sddl(INHERITED.into())
     }
 
@@ -74,7 +74,7 @@ impl SecurityDescriptor {
     }
 
     /// The key to try `attempt`-th, in the form of the service's: two numbers and an asterisk.
-    pub(in crate::file::service) fn key(&self, attempt: u32) -> String {
+    pub(crate) fn key(&self, attempt: u32) -> String {
         // FNV-1a of 128 bits: stable between builds, unlike the standard hasher.
         const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;

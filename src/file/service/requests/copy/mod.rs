@@ -24,7 +24,7 @@ use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
 pub use remote::{Awaiting, RemoteSource, StartedRemote};
-pub(in crate::file::service) use running::{RunningCopies, RunningCopy};
+pub(crate) use running::{RunningCopies, RunningCopy};
 pub use steps::PendingFileCopy;
 use steps::UnderWay;
 

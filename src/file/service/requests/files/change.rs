@@ -73,7 +73,7 @@ impl Share {
     }
 
     /// After a name was made: flushes its directory under `--sync always`.
-    pub(in crate::file::service) fn flush_name(&self, path: &SharePath) -> Result<()> {
+    pub(crate) fn flush_name(&self, path: &SharePath) -> Result<()> {
         if self.options().sync_always
             && let Some(parent) = path.parent()
         {
@@ -84,7 +84,7 @@ impl Share {
 
     /// After a name was removed or moved, which cannot be undone: flushes its directory under
     /// `--sync always`. The request is carried out and is answered so; a failure is logged.
-    pub(in crate::file::service) fn flush_left(&self, path: &SharePath) {
+    pub(crate) fn flush_left(&self, path: &SharePath) {
         if let Err(error) = self.flush_name(path) {
             log::warn!(
                 "share {}: the directory of {path} was changed and could not be flushed; a power \
