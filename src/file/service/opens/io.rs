@@ -3,7 +3,6 @@
 
 use std::borrow::Borrow;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 
 use super::super::error::Result;
 use super::super::requests::SmbProperties;
@@ -94,11 +93,10 @@ impl Share {
     ) -> Result<Vec<u8>> {
         let length = length.min(IO_MAX);
         let range = byte_range(offset, length)?;
-        let cell = Arc::clone(handle.cell());
         let (fd, _reading) = self.latched(handle, |latched, path| {
             // A locked range past the end refuses before the end is noticed (br39).
             latched.state.check_read(handle.slot(), handle.id(), range)?;
-            Ok((fd(latched, path)?, cell.lock_to_read()))
+            Ok((fd(latched, path)?, self.table().lock_to_read(handle.file())))
         })?;
         let bytes = data::read_bytes(&fd, offset, length)?;
         if bytes.is_empty() && length > 0 {
@@ -143,7 +141,7 @@ impl Share {
             latched.state.check_write(handle.slot(), handle.id(), range)?;
             let fd = fd(latched, path)?;
             self.count_change(fd.borrow(), handle.file())?;
-            let _writing = handle.cell().lock_to_write();
+            let _writing = self.table().lock_to_write(handle.file());
             Ok(data::write_at(fd.borrow(), bytes, offset)?)
         })
     }
@@ -208,7 +206,7 @@ impl Share {
         size: u64,
         before: BeforeResize<'_>,
     ) -> Result<()> {
-        let _writing = handle.cell().lock_to_write();
+        let _writing = self.table().lock_to_write(handle.file());
         self.count_change(fd, handle.file())?;
         before(fd)?;
         Ok(data::set_len(fd, size)?)

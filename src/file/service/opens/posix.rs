@@ -104,7 +104,7 @@ impl Share {
         before: BeforeResize<'_>,
     ) -> Result<()> {
         let _names = self.names()?;
-        self.at_file(path, |FoundFile { path, stat }, cell, latched| {
+        self.at_file(path, |FoundFile { path, stat }, _, latched| {
             if stat.kind == FileKind::Directory {
                 return Err(Denial::IsDirectory.into());
             }
@@ -114,7 +114,7 @@ impl Share {
             }
             latched.state.check_access(Access::W, ShareMode::RWD)?;
             let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
-            let _writing = cell.lock_to_write();
+            let _writing = self.table().lock_to_write(stat.id);
             before(&fd)?;
             Ok(data::set_len(&fd, size)?)
         })

@@ -27,6 +27,9 @@ use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const POISON: &str = "no step of the rules panics";
 
+/// The files of a share have this many data latches.
+const DATA_LATCHES: usize = 64;
+
 /// The name of a data latch in assertions.
 const DATA_LATCH: &str = "the data latch of a file";
 
@@ -35,10 +38,6 @@ const DATA_LATCH: &str = "the data latch of a file";
 pub struct FileCell {
     pub id: FileId,
     latch: Mutex<Latched>,
-    /// The data latch: held for reading while bytes are read for a request, for writing while one
-    /// request's bytes are written, so that no request sees half of another's range (S3). Taken
-    /// after the latch.
-    data: RwLock<()>,
 }
 
 /// The state that the latch guards.
@@ -52,10 +51,10 @@ pub struct Latched {
     /// A descriptor of the file, once a name was removed while it had opens: there may be no path
     /// to the file.
     pub nameless: Option<Arc<OwnedFd>>,
-    /// Readers that outlast their request's step and need the data latch of this very cell.
-    pins: u16,
     /// All opens of the file are being ended: no lock request through a remaining open is granted.
     pub ending: bool,
+    /// The map does not have the cell any more.
+    retired: bool,
 }
 
 /// Called once with the answer.
@@ -100,28 +99,9 @@ impl fmt::Debug for LockWaiters {
     }
 }
 
-/// The number of pins that says that the cell is retired.
-const RETIRED: u16 = u16::MAX;
-
-impl Latched {
-    /// Keeps the cell until [`OpenTable::unpin`].
-    pub fn pin(&mut self) {
-        self.pins += 1;
-        assert_ne!(self.pins, RETIRED, "there are fewer readers than connections");
-    }
-
-    fn unpin(&mut self) {
-        self.pins = self.pins.checked_sub(1).expect("a pin is taken back once");
-    }
-
-    fn is_retired(&self) -> bool {
-        self.pins == RETIRED
-    }
-}
-
 impl FileCell {
     fn new(id: FileId) -> Self {
-        Self { id, latch: Mutex::default(), data: RwLock::default() }
+        Self { id, latch: Mutex::default() }
     }
 
     /// Locks the file's state. An idle cell may be retired: not for callers that found the cell by
@@ -130,27 +110,6 @@ impl FileCell {
         assert_may_block("the lock of a file");
         // A panic under the latch is a broken invariant; going on could grant what is held.
         self.latch.lock().expect(POISON)
-    }
-
-    /// The data latch, to read bytes.
-    pub fn lock_to_read(&self) -> RwLockReadGuard<'_, ()> {
-        assert_may_block(DATA_LATCH);
-        self.data.read().expect(POISON)
-    }
-
-    /// The data latch, to read bytes, if no other thread writes: for event loops.
-    pub fn try_lock_to_read(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        match self.data.try_read() {
-            Ok(reading) => Some(reading),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        }
-    }
-
-    /// The data latch, to write bytes.
-    pub fn lock_to_write(&self) -> RwLockWriteGuard<'_, ()> {
-        assert_may_block(DATA_LATCH);
-        self.data.write().expect(POISON)
     }
 }
 
@@ -180,9 +139,19 @@ impl PartialEq for ById {
 impl Eq for ById {}
 
 /// All files of one share that are in use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct OpenTable {
     cells: DashMap<ById, ()>,
+    /// The data latches, by identity: several files may share one. Held for reading while bytes
+    /// are read for a request, for writing while one request's bytes are written, so that no
+    /// request sees half of another's range (S3). Taken after the latch, and never two of them.
+    data: [RwLock<()>; DATA_LATCHES],
+}
+
+impl Default for OpenTable {
+    fn default() -> Self {
+        Self { cells: DashMap::default(), data: std::array::from_fn(|_| RwLock::default()) }
+    }
 }
 
 impl OpenTable {
@@ -191,7 +160,7 @@ impl OpenTable {
         loop {
             let cell = self.cell(id);
             let mut latched = cell.latch();
-            if latched.is_retired() {
+            if latched.retired {
                 continue;
             }
             let answer = step(&cell, &mut latched);
@@ -218,36 +187,36 @@ impl OpenTable {
     /// Does `step` under the lock of a cell that a handle refers to, and forgets the cell if
     /// nothing is left. On a retired cell every handle is closed, and the state says so.
     pub fn with_cell<T>(&self, cell: &Arc<FileCell>, step: impl FnOnce(&mut Latched) -> T) -> T {
-        self.step_on(cell, cell.latch(), step)
-    }
-
-    fn step_on<T>(
-        &self,
-        cell: &Arc<FileCell>,
-        mut latched: MutexGuard<'_, Latched>,
-        step: impl FnOnce(&mut Latched) -> T,
-    ) -> T {
+        let mut latched = cell.latch();
         let answer = step(&mut latched);
-        if !latched.is_retired() {
-            self.retire_if_idle(cell, &mut latched);
-        }
+        self.retire_if_idle(cell, &mut latched);
         answer
     }
 
-    /// Takes one [`Latched::pin`] back; waits for the file's lock.
-    pub fn unpin(&self, cell: &Arc<FileCell>) {
-        self.with_cell(cell, Latched::unpin);
+    /// Locks the bytes of a file for reading.
+    pub fn lock_to_read(&self, id: FileId) -> RwLockReadGuard<'_, ()> {
+        assert_may_block(DATA_LATCH);
+        self.data_latch(id).read().expect(POISON)
     }
 
-    /// Takes one [`Latched::pin`] back; false if another thread has the file's lock. For event
-    /// loops.
-    pub fn try_unpin(&self, cell: &Arc<FileCell>) -> bool {
-        match cell.latch.try_lock() {
-            Ok(latched) => self.step_on(cell, latched, Latched::unpin),
-            Err(TryLockError::WouldBlock) => return false,
+    /// Locks the bytes of a file for reading, if no other thread writes: for event loops.
+    pub fn try_lock_to_read(&self, id: FileId) -> Option<RwLockReadGuard<'_, ()>> {
+        match self.data_latch(id).try_read() {
+            Ok(reading) => Some(reading),
+            Err(TryLockError::WouldBlock) => None,
             Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
         }
-        true
+    }
+
+    /// Locks the bytes of a file for writing.
+    pub fn lock_to_write(&self, id: FileId) -> RwLockWriteGuard<'_, ()> {
+        assert_may_block(DATA_LATCH);
+        self.data_latch(id).write().expect(POISON)
+    }
+
+    fn data_latch(&self, id: FileId) -> &RwLock<()> {
+        let which = id.ino % DATA_LATCHES as u64;
+        &self.data[usize::try_from(which).unwrap_or_default()]
     }
 
     /// The cell of a file; `None` if the file is not in use.
@@ -275,8 +244,8 @@ impl OpenTable {
     }
 
     fn retire_if_idle(&self, cell: &Arc<FileCell>, latched: &mut Latched) {
-        if latched.state.is_idle() && latched.waiting.is_empty() && latched.pins == 0 {
-            latched.pins = RETIRED;
+        if latched.state.is_idle() && latched.waiting.is_empty() && !latched.retired {
+            latched.retired = true;
             latched.nameless = None;
             // A handle of a share that was replaced may be given to the one in its place.
             self.cells.remove_if(&cell.id, |known, ()| Arc::ptr_eq(&known.0, cell));

@@ -13,7 +13,6 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
-use super::range_bytes::{RangeBytes, SHORT_MAX};
 use super::stat::Stat;
 use crate::disk::error::{StoreError, doing};
 use crate::rules::Timestamp;
@@ -48,14 +47,6 @@ pub fn read_bytes(fd: impl AsFd, offset: u64, length: usize) -> Result<Vec<u8>, 
     // The allocation may be longer than asked for.
     bytes.truncate(length);
     Ok(bytes)
-}
-
-/// As [`read_bytes`]; a long range is read into memory that was used before.
-pub fn read_range(fd: impl AsFd, offset: u64, length: usize) -> Result<RangeBytes, StoreError> {
-    if length <= SHORT_MAX {
-        return read_bytes(fd, offset, length).map(RangeBytes::from);
-    }
-    RangeBytes::filled(length, |buffer| read_at(fd, buffer, offset))
 }
 
 /// Reads what can be had from `offset` on without waiting for the disk; zero bytes at the end of

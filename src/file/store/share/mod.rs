@@ -5,8 +5,7 @@
 //! ```text
 //!   share_dir    names and their files; beneath, name_cache, listing
 //!   record       properties that have no place in an inode; etag
-//!   data         the bytes of a file; difference: two files compared; pages: which hold data;
-//!                range_bytes: those of a range
+//!   data         the bytes of a file; difference: two files compared; pages: which hold data
 //!   snapshot     copies of a share; clone
 //!   stat         the attributes of an inode
 //!   usage        how much a share holds
@@ -22,7 +21,6 @@ mod listing;
 mod name_cache;
 pub mod pages;
 mod proc_path;
-pub mod range_bytes;
 mod record;
 mod share_dir;
 pub mod snapshot;

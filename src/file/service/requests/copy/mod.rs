@@ -29,7 +29,6 @@ pub use steps::PendingFileCopy;
 use steps::UnderWay;
 
 use super::super::error::Result;
-use super::super::opens::table::FileCell;
 use super::super::share::Share;
 use super::super::shares::SnapshotView;
 use super::momentary::Asking;
@@ -184,7 +183,6 @@ struct Destination<'a> {
     path: &'a SharePath,
     id: FileId,
     fd: &'a OwnedFd,
-    cell: &'a FileCell,
     /// Its record before the copy; none if it was made for it.
     before: Option<&'a Record>,
 }

@@ -77,9 +77,9 @@ impl Share {
         let operation =
             FileOperation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
         self.momentarily("Copy File", operation, asking, (to, WantedKind::File), None, |granted| {
-            let Granted { found, fd, record, cell, .. } = granted;
+            let Granted { found, fd, record, .. } = granted;
             let id = found.stat.id;
-            let to = Destination { path: &found.path, id, fd: &fd, cell, before: Some(&record) };
+            let to = Destination { path: &found.path, id, fd: &fd, before: Some(&record) };
             // An identity with a birth time is one file on any share of the machine.
             let same = |file: &FileSource| id == file.stat.id && (same_share || id.born != 0);
             if matches!(source.bytes, SourceBytes::File(file) if same(file)) {
@@ -111,10 +111,10 @@ impl Share {
             Ok(stat)
         };
         self.make_entry(to, make, |path, stat| {
-            self.table().with(stat.id, |cell, latched| {
+            self.table().with(stat.id, |_, latched| {
                 let begun = self.disk().open_file(path, OpenFor::Write).map_err(FileError::from);
                 let begun = begun.and_then(|fd| {
-                    let to = Destination { path, id: stat.id, fd: &fd, cell, before: None };
+                    let to = Destination { path, id: stat.id, fd: &fd, before: None };
                     self.begin_at(&to, source, options)
                 });
                 if begun.is_err() && latched.state.open_count() == 0 {
@@ -135,7 +135,7 @@ impl Share {
     ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let record = self.copied_record(source, options, to);
         let written = source.written(options, self.now());
-        let _writing = to.cell.lock_to_write();
+        let _writing = self.table().lock_to_write(to.id);
         match &source.bytes {
             SourceBytes::File(file) if options.stays_pending => {
                 self.copy_later(to, record, source.size, file.stat.allocated, options)

@@ -136,16 +136,16 @@ impl Share {
         let at = (&under_way.to, WantedKind::File);
         let stretch =
             self.momentarily("Copy File", FileOperation::CopyStep, asking, at, None, |granted| {
-                let Granted { found, fd, mut record, cell, .. } = granted;
+                let Granted { found, fd, mut record, .. } = granted;
                 let id = under_way.file;
                 if found.stat.id != id {
                     return Err(Denial::NotFound.into()); // Another file of that name.
                 }
-                let to = Destination { path: &found.path, id, fd: &fd, cell, before: None };
+                let to = Destination { path: &found.path, id, fd: &fd, before: None };
                 if !under_way.is_pending_in(&record) {
                     return aborted(&to, record).map(StretchOutcome::ended);
                 }
-                let _writing = cell.lock_to_write();
+                let _writing = self.table().lock_to_write(id);
                 write(&fd)?;
                 if end == under_way.size {
                     return self
@@ -215,7 +215,8 @@ impl Share {
     pub fn abort_copy(&self, asking: Asking<'_>, path: &SharePath, copy_id: &str) -> Result<()> {
         let at = (path, WantedKind::File);
         self.momentarily("Abort Copy File", FileOperation::AbortCopy, asking, at, None, |granted| {
-            let Granted { now, found, fd, mut record, cell, .. } = granted;
+            let Granted { now, found, fd, mut record, .. } = granted;
+            let id = found.stat.id;
             let pending = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending);
             let state = pending.ok_or(Denial::NoPendingCopy)?;
             if state.id != copy_id {
@@ -223,9 +224,9 @@ impl Share {
             }
             state.status = CopyStatus::Aborted;
             state.completion = Some(now);
-            let _writing = cell.lock_to_write();
+            let _writing = self.table().lock_to_write(id);
             data::set_len(&fd, 0)?;
-            self.keep(&fd, found.stat.id, &mut record, None).map(drop)
+            self.keep(&fd, id, &mut record, None).map(drop)
         })
     }
 }

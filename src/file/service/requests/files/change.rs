@@ -39,7 +39,7 @@ impl Share {
         range: Range<u64>,
         write: impl FnOnce(&OwnedFd, Reserved) -> Result<()>,
     ) -> Result<()> {
-        let _writing = granted.cell.lock_to_write();
+        let _writing = self.table().lock_to_write(granted.cell.id);
         let reserved = data::reserve(&granted.fd, range)?;
         self.keep_record(granted, record)?;
         write(&granted.fd, reserved).inspect_err(|_| self.put_record_back(granted))

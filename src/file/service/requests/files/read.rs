@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread;
 
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
@@ -18,11 +17,9 @@ use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::Result;
 use crate::file::service::opens::io::IO_MAX;
-use crate::file::service::opens::table::FileCell;
 use crate::file::service::share::Share;
 use crate::file::store::share::data;
 use crate::file::store::share::pages::{Accounted, data_pages};
-use crate::file::store::share::range_bytes::RangeBytes;
 
 /// The longest range that is read when the request is admitted: the longest range that one request
 /// writes, so that no reader sees half of one (S3).
@@ -32,12 +29,10 @@ const AT_ONCE_MAX: u64 = IO_MAX as u64;
 #[derive(Debug)]
 pub struct FileReader {
     share: Arc<Share>,
-    /// Pinned: a writer that comes later must find the same data latch.
-    cell: Arc<FileCell>,
     fd: OwnedFd,
     range: Range<u64>,
     /// All of the range, if it is short.
-    bytes: Option<RangeBytes>,
+    bytes: Option<Vec<u8>>,
     properties: FileProperties,
 }
 
@@ -73,7 +68,7 @@ impl Share {
     ) -> Result<FileReader> {
         let asked = range.as_ref().map(byte_range);
         let target = (path, WantedKind::File);
-        let (cell, fd, (range, bytes), properties) = self.momentarily(
+        let (fd, (range, bytes), properties) = self.momentarily(
             "Get File",
             FileOperation::GetFile,
             asking,
@@ -82,13 +77,11 @@ impl Share {
             |granted| {
                 let range = clipped(range, granted.found.stat.size)?;
                 let properties = self.properties_of(&granted)?;
-                let Granted { cell, fd, latched, .. } = granted;
-                let bytes = read_at_once(cell, &fd, &range)?;
-                latched.pin();
-                Ok((Arc::clone(cell), fd, (range, bytes), properties))
+                let bytes = self.read_at_once(&granted, &range)?;
+                Ok((granted.fd, (range, bytes), properties))
             },
         )?;
-        Ok(FileReader { share: Arc::clone(self), cell, fd, range, bytes, properties })
+        Ok(FileReader { share: Arc::clone(self), fd, range, bytes, properties })
     }
 
     /// List Ranges: what was written of the file, or of the part of `window` that it has.
@@ -114,6 +107,17 @@ impl Share {
             },
         )
     }
+
+    /// All bytes of a range that is short.
+    fn read_at_once(&self, at: &Granted<'_>, range: &Range<u64>) -> Result<Option<Vec<u8>>> {
+        let length = range.end - range.start;
+        if length > AT_ONCE_MAX {
+            return Ok(None);
+        }
+        let length = usize::try_from(length).expect("a short range fits in memory");
+        let _reading = self.table().lock_to_read(at.cell.id);
+        Ok(Some(data::read_bytes(&at.fd, range.start, length)?))
+    }
 }
 
 impl FileReader {
@@ -128,7 +132,7 @@ impl FileReader {
     }
 
     /// Takes all bytes of the range, if they were read when the request was admitted.
-    pub fn take_bytes(&mut self) -> Option<RangeBytes> {
+    pub fn take_bytes(&mut self) -> Option<Vec<u8>> {
         self.bytes.take()
     }
 
@@ -140,7 +144,7 @@ impl FileReader {
             return Ok(count);
         }
         self.share.check_served()?;
-        let _reading = self.cell.lock_to_read();
+        let _reading = self.share.table().lock_to_read(self.properties.id());
         Ok(data::read_at(&self.fd, buffer, offset)?)
     }
 
@@ -152,7 +156,9 @@ impl FileReader {
             return Ok(Some(count));
         }
         self.share.check_served()?;
-        let Some(_reading) = self.cell.try_lock_to_read() else { return Ok(None) };
+        let Some(_reading) = self.share.table().try_lock_to_read(self.properties.id()) else {
+            return Ok(None);
+        };
         Ok(data::read_now(&self.fd, buffer, offset)?)
     }
 
@@ -160,8 +166,7 @@ impl FileReader {
     fn copied(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let bytes = self.bytes.as_ref()?;
         let skipped = offset.checked_sub(self.range.start).map(usize::try_from);
-        let there =
-            skipped.and_then(|skipped| bytes.as_ref().get(skipped.ok()?..)).unwrap_or_default();
+        let there = skipped.and_then(|skipped| bytes.get(skipped.ok()?..)).unwrap_or_default();
         let count = buffer.len().min(there.len());
         buffer[..count].copy_from_slice(&there[..count]);
         Some(count)
@@ -172,32 +177,6 @@ impl FileReader {
         let left = if self.range.contains(&offset) { self.range.end - offset } else { 0 };
         let wanted = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
         &mut buffer[..wanted]
-    }
-}
-
-/// All bytes of a range that is short.
-fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Option<RangeBytes>> {
-    let length = range.end - range.start;
-    if length > AT_ONCE_MAX {
-        return Ok(None);
-    }
-    let length = usize::try_from(length).expect("a short range fits in memory");
-    let _reading = cell.lock_to_read();
-    Ok(Some(data::read_range(fd, range.start, length)?))
-}
-
-impl Drop for FileReader {
-    fn drop(&mut self) {
-        if self.share.table().try_unpin(&self.cell) {
-            return;
-        }
-        // Another thread has the file's lock, perhaps while it writes, and this one may be an
-        // event loop.
-        let (share, cell) = (Arc::clone(&self.share), Arc::clone(&self.cell));
-        let unpin = thread::Builder::new().name("latchfs-unpin".into());
-        if unpin.spawn(move || share.table().unpin(&cell)).is_err() {
-            self.share.table().unpin(&self.cell);
-        }
     }
 }
 
