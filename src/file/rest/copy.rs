@@ -14,7 +14,7 @@ use super::headers::SmbHeaders;
 use super::source::{NamedFile, OwnFile, SourceUse};
 use crate::file::rules::{Attributes, SharePath};
 use crate::file::service::{
-    Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share,
+    Control, CopyOptions, CopyProperty, FileProperties, PendingFileCopy, Share,
 };
 use crate::http::auth::without_signature;
 use crate::http::frame::refusal::Refusal;
@@ -38,10 +38,11 @@ impl FileCall<'_> {
             }
         };
         headers.settle();
+        let state = copied.copy();
         Ok(Reply::accepted()
-            .version(copied.smb.etag, copied.smb.last_modified)
-            .header("x-ms-copy-id", &copied.state.id)
-            .header("x-ms-copy-status", copied.state.status))
+            .version(copied.etag(), copied.last_modified())
+            .maybe("x-ms-copy-id", state.map(|state| &state.id))
+            .maybe("x-ms-copy-status", state.map(|state| state.status)))
     }
 
     /// One of the places for what may take long.
@@ -58,7 +59,7 @@ impl FileCall<'_> {
         to: &SharePath,
         options: &CopyOptions,
         place: OwnedSemaphorePermit,
-    ) -> Result<CopiedFile, Refusal> {
+    ) -> Result<FileProperties, Refusal> {
         let asking = self.asking()?;
         let (from, started) = if let Some(snapshot) = &source.snapshot {
             let view = source.files()?.snapshot(&source.share, snapshot)?;

@@ -1,7 +1,6 @@
 //! Files: create, look at, set, delete.
 
 use super::FileCall;
-use super::directory::snapshot_parent;
 use super::headers::{NO_TYPE, SmbHeaders, changed_content_headers, content_headers};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::{SnapshotName, SnapshotView};
@@ -10,7 +9,6 @@ use crate::http::checksum::{STRUCTURED, checked_body};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::{Reply, ReplyBody};
-use crate::rules::lease::FileLease;
 
 const CONTENT_LENGTH: &str = "x-ms-content-length";
 /// The type of a file that was given none.
@@ -80,20 +78,12 @@ impl FileCall<'_> {
         path: &SharePath,
     ) -> Result<(std::sync::Arc<SnapshotView>, FileProperties), Refusal> {
         let view = self.engine()?.snapshot(self.share()?, snapshot)?;
-        let found = view.file(path)?;
-        match found.stat.kind {
-            FileKind::File => {}
-            FileKind::Directory => return Err(Denial::IsDirectory.into()),
-            FileKind::Symlink | FileKind::Special => return Err(Denial::NotFound.into()),
+        let file = view.file(path)?;
+        match file.stat.kind {
+            FileKind::File => Ok((view, file)),
+            FileKind::Directory => Err(Denial::IsDirectory.into()),
+            FileKind::Symlink | FileKind::Special => Err(Denial::NotFound.into()),
         }
-        let file = FileProperties {
-            parent: snapshot_parent(&view, &found.path)?,
-            path: found.path,
-            stat: found.stat,
-            record: found.record,
-            lease: FileLease::default(),
-        };
-        Ok((view, file))
     }
 
     pub(super) fn set_file_properties(&self) -> Answer {

@@ -18,7 +18,7 @@ use super::download::{self, FileDownload};
 use super::source::{NamedFile, OwnFile, SourceUse};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::{
-    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, HttpHeaders, IO_MAX, Metadata,
+    Asking, Awaiting, CopyOptions, CopyProperty, FileProperties, HttpHeaders, IO_MAX, Metadata,
     RemoteSource, Share, TimeChange,
 };
 use crate::http::checksum::{crc64, crc64_header, crc64_text, md5};
@@ -117,7 +117,7 @@ impl FileCall<'_> {
         to: &SharePath,
         options: &CopyOptions,
         place: OwnedSemaphorePermit,
-    ) -> Result<CopiedFile, Refusal> {
+    ) -> Result<FileProperties, Refusal> {
         check_nothing_taken(options)?;
         let credentials = self.source_credentials()?;
         let runtime = Handle::current();

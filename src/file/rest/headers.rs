@@ -8,15 +8,14 @@ use crate::file::service::shares::{
     DraftPermission, PERMISSION_HEADER_BYTES_MAX, SecurityDescriptor,
 };
 use crate::file::service::{
-    CopyState, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share, SmbProperties,
-    TimeChange,
+    CopyState, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share, TimeChange,
 };
 use crate::http::frame::refusal::Refusal;
 use crate::http::header_case::META;
 use crate::http::reply::Reply;
 use crate::http::request::Request;
+use crate::rules::Timestamp;
 use crate::rules::time::{iso, parse_iso, rfc1123};
-use crate::rules::{FileId, Timestamp};
 
 /// The property headers of a request. To be settled once the request was carried out: until then
 /// a permission given as text is a draft, which a refused request takes back.
@@ -183,21 +182,16 @@ impl Reply {
 
     /// The headers of every answer about a file or directory.
     #[must_use]
-    pub fn smb(self, smb: &SmbProperties, id: FileId, parent: FileId) -> Self {
+    pub fn file(self, file: &FileProperties) -> Self {
+        let smb = file.smb();
         self.version(smb.etag, smb.last_modified)
             .header("x-ms-file-attributes", smb.attributes)
             .header("x-ms-file-creation-time", iso(smb.created))
             .header("x-ms-file-last-write-time", iso(smb.written))
             .header("x-ms-file-change-time", iso(smb.changed))
             .header("x-ms-file-permission-key", smb.permission_key())
-            .header("x-ms-file-id", id.ino)
-            .header("x-ms-file-parent-id", parent.ino)
-    }
-
-    /// The headers of every answer about a file.
-    #[must_use]
-    pub fn file(self, file: &FileProperties) -> Self {
-        self.smb(&file.smb(), file.id(), file.parent)
+            .header("x-ms-file-id", file.id().ino)
+            .header("x-ms-file-parent-id", file.parent.ino)
     }
 
     #[must_use]

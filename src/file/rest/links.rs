@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::FileCall;
 use super::rest_path::rest_path;
-use crate::file::service::{Creation, LinkProperties};
+use crate::file::service::{Creation, FileProperties};
 use crate::http::auth::{GrantedBy, SasScope};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -72,8 +72,9 @@ impl FileCall<'_> {
 }
 
 /// The answer about a link that was made: the properties of NFS in place of those of SMB.
-fn linked(made: &LinkProperties, kind: &str) -> Reply {
-    let LinkProperties { stat, smb, parent } = made;
+fn linked(made: &FileProperties, kind: &str) -> Reply {
+    let FileProperties { stat, parent, .. } = made;
+    let smb = made.smb();
     Reply::created()
         .version(smb.etag, smb.last_modified)
         .header("x-ms-file-creation-time", iso(smb.created))

@@ -9,9 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::FileCall;
 use crate::file::rules::SharePath;
 use crate::file::service::shares::{ShareDenial, SnapshotName};
-use crate::file::service::{
-    DirectoryEntry, DirectoryPage, FileKind, PAGE_MAX, PageOptions, SmbProperties,
-};
+use crate::file::service::{DirectoryEntry, DirectoryPage, FileKind, PAGE_MAX, PageOptions};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
@@ -119,7 +117,7 @@ impl FileCall<'_> {
                 let file = view.file(
                     &page.path.join(&listed.name).map_err(crate::file::service::FileError::from)?,
                 )?;
-                let smb = Some(SmbProperties::of(&file.stat, &file.record));
+                let smb = Some(file.smb());
                 page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, smb });
             }
             if ended {

@@ -41,6 +41,6 @@ impl FileCall<'_> {
         };
         let renamed = share.rest_rename(self.cx(), &source.path, &to, &options)?;
         headers.settle();
-        Ok(Reply::ok().smb(&renamed.smb, renamed.id, renamed.parent).written())
+        Ok(Reply::ok().file(&renamed).written())
     }
 }

@@ -24,11 +24,10 @@ pub mod shares;
 mod tally;
 
 pub use crate::file::service::requests::{
-    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry,
-    DirectoryPage, DirectoryProperties, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader,
-    LeasedFile, LinkProperties, NewProperties, PAGE_MAX, PageOptions, PendingFileCopy,
-    PropertyChanges, RangeChanges, RangeList, RemoteSource, Renamed, RestRename, Semantics,
-    SmbProperties, Started, StartedRemote, TimeChange,
+    Asking, Awaiting, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry, DirectoryPage,
+    FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, LeasedFile, NewProperties, PAGE_MAX,
+    PageOptions, PendingFileCopy, PropertyChanges, RangeChanges, RangeList, RemoteSource,
+    RestRename, Semantics, SmbProperties, Started, StartedRemote, TimeChange,
 };
 pub use error::{FileError, Result};
 pub use held::{HeldLock, PendingName};

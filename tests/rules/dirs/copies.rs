@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{
-    Asking, Control, CopiedFile, CopyOptions, CopyProgress, CopyProperty, CopyStatus, Metadata,
+    Asking, Control, CopyOptions, CopyProgress, CopyProperty, CopyStatus, FileProperties, Metadata,
     Obstacle, RestRename, Result, Started, TimeChange,
 };
 use latchfs::rules::Timestamp;
@@ -21,7 +21,7 @@ fn go_on(_: CopyProgress) -> Control {
     Control::Continue
 }
 
-fn copy(it: &Fixture, from: &str, to: &str, options: &CopyOptions) -> Result<CopiedFile> {
+fn copy(it: &Fixture, from: &str, to: &str, options: &CopyOptions) -> Result<FileProperties> {
     let who = caller("rest");
     let source = (it.share(), &path(from));
     copy_file(it.share(), asking(&who), source, &path(to), options)
@@ -43,7 +43,7 @@ fn start_long(it: &Fixture, to: &str, id: &str) -> Option<latchfs::file::service
     let started = it.share().start_copy(asking(&who), source, &path(to), &options(id));
     let Started { copied, rest } = started.unwrap();
     if rest.is_none() {
-        assert_eq!(copied.state.status, CopyStatus::Success);
+        assert_eq!(copied.copy().unwrap().status, CopyStatus::Success);
         eprintln!("SKIPPED: this file system shares extents, no copy is ever under way");
     }
     rest
@@ -63,11 +63,11 @@ fn a_copy_has_the_bytes_and_the_metadata_and_says_where_it_comes_from() {
     it.share().rest_rename(&caller("rest"), &path("from"), &path("from2"), &rename).unwrap();
     let copied = copy(&it, "FROM2", "sub/to", &options("1")).unwrap();
     assert_eq!(copied.path, path("Sub/to"));
-    assert_eq!(copied.state.status, CopyStatus::Success);
-    assert_eq!(copied.state.progress, CopyProgress { done: 5, total: 5 });
-    assert_eq!(copied.state.source, "http://here/demo/from");
-    assert!(copied.state.completion.is_some());
-    assert_eq!(copied.smb.attributes, Attributes::ARCHIVE);
+    assert_eq!(copied.copy().unwrap().status, CopyStatus::Success);
+    assert_eq!(copied.copy().unwrap().progress, CopyProgress { done: 5, total: 5 });
+    assert_eq!(copied.copy().unwrap().source, "http://here/demo/from");
+    assert!(copied.copy().unwrap().completion.is_some());
+    assert_eq!(copied.smb().attributes, Attributes::ARCHIVE);
     assert_eq!(it.bytes("Sub/to"), b"hello");
     let record = xattr(&it, "Sub/to");
     assert!(record.contains("\"a\":\"1\"") && record.contains("text/plain"), "{record}");
@@ -98,10 +98,10 @@ fn a_copy_takes_its_properties_from_where_it_is_told() {
         ..options("1")
     };
     let copied = copy(&it, "from", "to", &options).unwrap();
-    assert_eq!(copied.id, id, "it is overwritten, not replaced");
-    assert_eq!(copied.smb.attributes, Attributes::READ_ONLY | Attributes::ARCHIVE);
-    assert_eq!(copied.smb.created, Timestamp(1_000));
-    assert_eq!(copied.smb.written, it.share().stat(&path("from")).unwrap().written);
+    assert_eq!(copied.id(), id, "it is overwritten, not replaced");
+    assert_eq!(copied.smb().attributes, Attributes::READ_ONLY | Attributes::ARCHIVE);
+    assert_eq!(copied.smb().created, Timestamp(1_000));
+    assert_eq!(copied.smb().written, it.share().stat(&path("from")).unwrap().written);
     assert_eq!(it.bytes("to"), b"hello");
     assert!(xattr(&it, "to").contains("\"b\":\"2\""));
 }
@@ -126,7 +126,7 @@ fn a_copy_onto_itself_changes_the_record_alone() {
     let it = Fixture::new();
     it.file("file", b"hello");
     let copied = copy(&it, "file", "FILE", &options("1")).unwrap();
-    assert_eq!(copied.state.status, CopyStatus::Success);
+    assert_eq!(copied.copy().unwrap().status, CopyStatus::Success);
     assert_eq!(it.bytes("file"), b"hello");
 }
 
@@ -137,7 +137,7 @@ fn a_copy_crosses_shares() {
     let who = caller("rest");
     let source = (one.share(), &path("from"));
     let copied = copy_file(other.share(), asking(&who), source, &path("to"), &options("1"));
-    assert_eq!(copied.unwrap().state.status, CopyStatus::Success);
+    assert_eq!(copied.unwrap().copy().unwrap().status, CopyStatus::Success);
     assert_eq!(other.bytes("to"), bytes);
 }
 
@@ -257,7 +257,7 @@ fn b132_a_copy_under_way_keeps_other_writes_off_until_it_is_aborted_which_emptie
         share.abort_copy(asking(&who), &path("TO"), "1").unwrap();
         Control::Continue
     });
-    assert_eq!(ended.unwrap().state.status, CopyStatus::Aborted);
+    assert_eq!(ended.unwrap().copy().unwrap().status, CopyStatus::Aborted);
     assert_eq!(seen, [4 << 20]);
     assert_eq!(it.bytes("to"), b"");
     copy(&it, "small", "to", &options("3")).unwrap();
@@ -289,7 +289,8 @@ fn a_long_copy_is_done_in_stretches_and_tells_how_far_it_is() {
     let total = 9 << 20;
     let at = |done| CopyProgress { done, total };
     assert_eq!(seen, [at(4 << 20), at(8 << 20)]);
-    let state = done.unwrap().state;
+    let done = done.unwrap();
+    let state = done.copy().unwrap();
     assert_eq!((state.status, state.progress), (CopyStatus::Success, at(total)));
     assert!(it.bytes("to") == it.bytes("long"));
 }
@@ -364,8 +365,8 @@ fn an_aborted_copy_does_not_end_the_next_one() {
     share.abort_copy(asking(&who), &path("to"), "1").unwrap();
     let Some(second) = start_long(&it, "to", "2") else { return };
     let ended = share.finish_copy(Some(share), first, &mut go_on);
-    assert_ne!(ended.map(|copied| copied.state.status).ok(), Some(CopyStatus::Success));
+    assert_ne!(ended.map(|copied| copied.copy().unwrap().status).ok(), Some(CopyStatus::Success));
     let done = share.finish_copy(Some(share), second, &mut go_on).unwrap();
-    assert_eq!(done.state.status, CopyStatus::Success);
+    assert_eq!(done.copy().unwrap().status, CopyStatus::Success);
     assert!(it.bytes("to") == it.bytes("long"));
 }

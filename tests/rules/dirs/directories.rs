@@ -23,11 +23,11 @@ fn a_directory_keeps_what_it_was_made_with_and_shows_it_in_any_spelling() {
     let made = it.share().create_directory(&who, &path("top/sub"), &properties, &metadata).unwrap();
     assert_eq!(made.path, path("Top/sub"));
     assert_eq!(made.parent, it.share().stat(&path("Top")).unwrap().id);
-    assert_eq!(made.smb.attributes, Attributes::HIDDEN | Attributes::DIRECTORY);
-    assert_eq!(made.smb.created, Timestamp(1_000));
-    assert_eq!(made.smb.written, Timestamp(2_000));
-    assert_eq!(made.smb.changed, Timestamp(3_000));
-    assert_eq!(made.metadata, metadata);
+    assert_eq!(made.smb().attributes, Attributes::HIDDEN | Attributes::DIRECTORY);
+    assert_eq!(made.smb().created, Timestamp(1_000));
+    assert_eq!(made.smb().written, Timestamp(2_000));
+    assert_eq!(made.smb().changed, Timestamp(3_000));
+    assert_eq!(*made.metadata(), metadata);
     assert_eq!(it.share().directory_properties(&who, &path("TOP/SUB")).unwrap(), made);
 }
 
@@ -37,7 +37,7 @@ fn the_root_has_properties_and_no_parent_and_cannot_be_deleted() {
     let who = caller("rest");
     let root = it.share().directory_properties(&who, &path("")).unwrap();
     assert_eq!(root.parent.ino, 0);
-    assert_eq!(root.smb.attributes, Attributes::DIRECTORY);
+    assert_eq!(root.smb().attributes, Attributes::DIRECTORY);
     assert_eq!(denial(it.share().delete_directory(&who, &path(""))), Denial::ShareRoot);
     assert_eq!(denial(it.create_directory("")), Denial::NameTaken);
 }
@@ -63,14 +63,14 @@ fn setting_properties_keeps_what_is_not_named_and_moves_the_etag() {
     let changes =
         PropertyChanges { created: TimeChange::At(Timestamp(5)), ..PropertyChanges::default() };
     let second = share.set_directory_properties(&who, &dir, &changes).unwrap();
-    assert_eq!(second.metadata, metadata);
-    assert_eq!(second.smb.created, Timestamp(5));
-    assert_eq!(second.smb.written, first.smb.written);
-    assert_ne!(second.smb.etag, first.smb.etag);
+    assert_eq!(*second.metadata(), metadata);
+    assert_eq!(second.smb().created, Timestamp(5));
+    assert_eq!(second.smb().written, first.smb().written);
+    assert_ne!(second.smb().etag, first.smb().etag);
     let third = share.set_directory_metadata(&who, &dir, Metadata::default()).unwrap();
-    assert!(third.metadata.is_empty(), "metadata is replaced as a whole");
-    assert_eq!(third.smb.created, Timestamp(5));
-    assert_ne!(third.smb.etag, second.smb.etag);
+    assert!(third.metadata().is_empty(), "metadata is replaced as a whole");
+    assert_eq!(third.smb().created, Timestamp(5));
+    assert_ne!(third.smb().etag, second.smb().etag);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use latchfs::file::rules::Denial;
 use latchfs::file::service::{
-    Awaiting, CopiedFile, CopyOptions, CopyStatus, FILE_SIZE_MAX, HttpHeaders, Metadata, Obstacle,
-    RemoteSource, Result, StartedRemote,
+    Awaiting, CopyOptions, CopyStatus, FILE_SIZE_MAX, FileProperties, HttpHeaders, Metadata,
+    Obstacle, RemoteSource, Result, StartedRemote,
 };
 
 use crate::dirs::fixture::{Fixture, asking, caller, denial, path};
@@ -27,9 +27,9 @@ fn start(
     it.share().start_copy_from_remote(asking(&who), source, bytes, &path(to), &options)
 }
 
-fn start_long(it: &Fixture, to: &str) -> (CopiedFile, Awaiting) {
+fn start_long(it: &Fixture, to: &str) -> (FileProperties, Awaiting) {
     let started = start(it, &from(STRETCH + 3), None, to).unwrap();
-    assert_eq!(started.copied.state.status, CopyStatus::Pending);
+    assert_eq!(started.copied.copy().unwrap().status, CopyStatus::Pending);
     (started.copied, started.rest.expect("more than one stretch is under way"))
 }
 
@@ -40,7 +40,7 @@ fn what_is_there_is_copied_at_once_with_headers_and_metadata() {
     for (to, bytes) in [("to", &b"hello"[..]), ("new", b"")] {
         let started = start(&it, &from(bytes.len() as u64), Some(bytes), to).unwrap();
         assert!(started.rest.is_none());
-        assert_eq!(started.copied.state.status, CopyStatus::Success);
+        assert_eq!(started.copied.copy().unwrap().status, CopyStatus::Success);
         assert_eq!(it.bytes(to), bytes);
         let who = caller("rest");
         let file = it.share().file_properties(asking(&who), &path(to)).unwrap();
@@ -72,8 +72,8 @@ fn bytes_are_taken_stretch_by_stretch_and_the_last_ends_the_copy() {
     assert!(it.share().copy_next(&mut awaiting, &first).unwrap().is_none());
     assert_eq!(awaiting.wanted(), 3);
     let ended = it.share().copy_next(&mut awaiting, b"end").unwrap().expect("it was the last");
-    assert_eq!(ended.state.status, CopyStatus::Success);
-    assert_eq!(ended.state.progress.done, STRETCH + 3);
+    assert_eq!(ended.copy().unwrap().status, CopyStatus::Success);
+    assert_eq!(ended.copy().unwrap().progress.done, STRETCH + 3);
     assert!(it.bytes("to") == [&first[..], b"end"].concat());
 }
 
@@ -88,7 +88,7 @@ fn it_keeps_others_from_the_file_until_it_is_aborted() {
     it.share().abort_copy(asking(&who), &path("to"), "1").unwrap();
     let first = vec![7; usize::try_from(STRETCH).unwrap()];
     let ended = it.share().copy_next(&mut awaiting, &first).unwrap().expect("it was aborted");
-    assert_eq!(ended.state.status, CopyStatus::Aborted);
+    assert_eq!(ended.copy().unwrap().status, CopyStatus::Aborted);
     assert_eq!(it.bytes("to"), b"");
 }
 

@@ -9,8 +9,8 @@ use latchfs::disk::{Drawer, Durability, StateDir};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
 use latchfs::file::service::{
-    Asking, Control, CopiedFile, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
-    Started,
+    Asking, Control, CopyOptions, FileProperties, Handle, PropertyChanges, Result, Share,
+    ShareOptions, Started,
 };
 use latchfs::journal::AccountJournal;
 use latchfs::rules::lease::{FileLease, LeaseId};
@@ -56,7 +56,7 @@ pub fn copy_file(
     source: (&Share, &SharePath),
     to: &SharePath,
     options: &CopyOptions,
-) -> Result<CopiedFile> {
+) -> Result<FileProperties> {
     let Started { copied, rest } = share.start_copy(asking, source, to, options)?;
     match rest {
         Some(copying) => share.finish_copy(Some(source.0), copying, &mut |_| Control::Continue),

@@ -61,7 +61,7 @@ fn attributes_and_etag_are_told_on_request() {
     assert_eq!(shown[1].attributes, Attributes::DIRECTORY);
     let who = crate::dirs::fixture::caller("rest");
     let alone = it.share().directory_properties(&who, &path("sub")).unwrap();
-    assert_eq!(shown[1].etag, alone.smb.etag);
+    assert_eq!(shown[1].etag, alone.smb().etag);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{
-    Metadata, MoveHow, NameRules, OpenFor, PropertyChanges, Renamed, RestRename, Result,
+    FileProperties, Metadata, MoveHow, NameRules, OpenFor, PropertyChanges, RestRename, Result,
     TimeChange, WhichHandles,
 };
 use latchfs::rules::Timestamp;
@@ -26,7 +26,7 @@ const PLAIN: RestRename<'static> = RestRename {
 const REPLACE: RestRename<'static> = RestRename { replace: true, ..PLAIN };
 const DIRECTORY: RestRename<'static> = RestRename { directory: true, ..PLAIN };
 
-fn rename(it: &Fixture, from: &str, to: &str, options: RestRename<'_>) -> Result<Renamed> {
+fn rename(it: &Fixture, from: &str, to: &str, options: RestRename<'_>) -> Result<FileProperties> {
     it.share().rest_rename(&caller("rest"), &path(from), &path(to), &options)
 }
 
@@ -47,7 +47,7 @@ fn b069_rename_needs_delete_from_every_handle_and_keeps_the_identity() {
     let lenient = it.open("one", "r", "rwd");
     let renamed = rename(&it, "ONE", "dir/Two", PLAIN).unwrap();
     assert_eq!(renamed.path, path("Dir/Two"));
-    assert_eq!(renamed.id, id);
+    assert_eq!(renamed.id(), id);
     assert_eq!(renamed.parent, it.share().stat(&path("Dir")).unwrap().id);
     assert_eq!(it.share().read(&lenient, 0, 10).unwrap(), b"1");
     assert!(!it.exists("one"));
@@ -66,7 +66,7 @@ fn b070_a_handle_below_a_directory_keeps_it_from_being_renamed_until_it_is_close
         it.share().force_close_handles(&who, &path("dir"), WhichHandles::All, true).unwrap();
     assert_eq!((closed.closed, closed.failed), (1, 0));
     let id = it.share().stat(&path("dir")).unwrap().id;
-    assert_eq!(rename(&it, "dir", "other", DIRECTORY).unwrap().id, id);
+    assert_eq!(rename(&it, "dir", "other", DIRECTORY).unwrap().id(), id);
     assert!(it.exists("other/sub/file"));
 }
 
@@ -102,7 +102,7 @@ fn a_read_only_source_may_be_renamed() {
     it.file("one", b"1");
     it.read_only("one");
     let renamed = rename(&it, "one", "two", PLAIN).unwrap();
-    assert_eq!(renamed.smb.attributes, Attributes::READ_ONLY);
+    assert_eq!(renamed.smb().attributes, Attributes::READ_ONLY);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_directory_is_never_replaced_and_a_file_may_be_by_a_directory() {
     assert_eq!(denial(rename(&it, "dir", "file", DIRECTORY)), Denial::NameTaken);
     let id = it.share().stat(&path("dir")).unwrap().id;
     let renamed = rename(&it, "dir", "file", replace).unwrap();
-    assert_eq!((renamed.id, renamed.path), (id, path("file")));
+    assert_eq!((renamed.id(), renamed.path), (id, path("file")));
     assert!(it.exists("file/sub"));
     assert!(!it.exists("dir"));
 }
@@ -247,9 +247,9 @@ fn a_rename_sets_what_it_names_and_keeps_the_rest() {
     };
     let before = rename(&it, "one", "two", PLAIN).unwrap();
     let after = rename(&it, "two", "three", options).unwrap();
-    assert_eq!(after.smb.written, Timestamp(9_000));
-    assert_eq!(after.smb.created, before.smb.created);
-    assert_ne!(after.smb.etag, before.smb.etag);
+    assert_eq!(after.smb().written, Timestamp(9_000));
+    assert_eq!(after.smb().created, before.smb().created);
+    assert_ne!(after.smb().etag, before.smb().etag);
 }
 
 #[test]

@@ -13,7 +13,8 @@ use crate::disk::StoreError;
 use crate::file::rules::name::same_name;
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::{Access, Denial, Holder, ShareMode, SharePath};
-use crate::file::service::requests::rename::{Renamed, RestMove, RestRename};
+use crate::file::service::FileProperties;
+use crate::file::service::requests::rename::{RestMove, RestRename};
 use crate::file::store::share::{Case, FileKind, FoundFile, RenameHow};
 use crate::rules::{HandleId, Timestamp};
 
@@ -40,7 +41,7 @@ pub(crate) struct Rename<'a> {
 }
 
 /// The moved file, for the answer of REST; `None` for the others.
-pub(crate) type RenamedForRest = Option<Renamed>;
+pub(crate) type RenamedForRest = Option<FileProperties>;
 
 impl Share {
     /// Renames the file a handle is open on.

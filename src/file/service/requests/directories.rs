@@ -6,29 +6,16 @@
 
 use super::super::error::{FileError, Result};
 use super::super::share::{Missed, Seen, Share, TryResult};
+use super::file_properties::FileProperties;
 use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
-use super::smb_properties::SmbProperties;
 use crate::disk::StoreError;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{Metadata, OpenFor, Record, Stat};
 use crate::journal::Happening;
-use crate::rules::{Context, FileId, Timestamp};
-
-/// The properties of a directory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DirectoryProperties {
-    /// Its path as spelled on disk.
-    pub path: SharePath,
-    pub id: FileId,
-    /// The directory that holds it; 0 for the share's root.
-    pub parent: FileId,
-    /// Attributes, times, `ETag`.
-    pub smb: SmbProperties,
-    /// `x-ms-meta-*`.
-    pub metadata: Metadata,
-}
+use crate::rules::lease::FileLease;
+use crate::rules::{Context, Timestamp};
 
 impl Share {
     pub fn create_directory(
@@ -37,7 +24,7 @@ impl Share {
         path: &SharePath,
         properties: &PropertyChanges,
         metadata: &Metadata,
-    ) -> Result<DirectoryProperties> {
+    ) -> Result<FileProperties> {
         let wants = FileOperation::CreateDirectory.wants();
         let answer = self.when_free(&[path], wants, || {
             self.at_name(path, |seen| match seen {
@@ -66,7 +53,7 @@ impl Share {
         path: &SharePath,
         properties: &PropertyChanges,
         metadata: &Metadata,
-    ) -> TryResult<DirectoryProperties> {
+    ) -> TryResult<FileProperties> {
         let create =
             |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
         let made = self.make_entry(path, create, |path, stat| {
@@ -89,32 +76,26 @@ impl Share {
         (path, stat): (&SharePath, &Stat),
         properties: &PropertyChanges,
         metadata: &Metadata,
-    ) -> Result<DirectoryProperties> {
+    ) -> Result<FileProperties> {
         let written = properties.written.named(now);
         let mut record = Record { metadata: metadata.clone(), ..Record::default() };
         properties.apply(&mut record, now);
-        let smb = if record.is_default() && written.is_none() {
-            SmbProperties::of(stat, &record)
-        } else {
+        let mut stat = *stat;
+        if !record.is_default() || written.is_some() {
             let fd = self.disk().open_file(path, OpenFor::Read)?;
-            self.keep(&fd, stat.id, &mut record, written)?
-        };
+            stat = self.keep(&fd, stat.id, &mut record, written)?;
+        }
         self.flush_name(path)?;
-        self.directory_answer(path, stat.id, smb, record)
+        self.properties_as(path, stat, record, FileLease::default())
     }
 
     /// The properties of a directory, metadata included.
-    pub fn directory_properties(
-        &self,
-        cx: &Context,
-        path: &SharePath,
-    ) -> Result<DirectoryProperties> {
+    pub fn directory_properties(&self, cx: &Context, path: &SharePath) -> Result<FileProperties> {
         let operation = FileOperation::GetDirectoryProperties;
-        self.on_directory("Get Directory Properties", operation, cx, path, |granted| {
-            let Granted { found, record, .. } = granted;
-            let smb = SmbProperties::of(&found.stat, &record);
-            self.directory_answer(&found.path, found.stat.id, smb, record)
-        })
+        let asking = Asking { cx, lease_id: None };
+        let at = (path, WantedKind::Directory);
+        let get = |granted: Granted<'_>| self.properties_of(&granted);
+        self.momentarily("Get Directory Properties", operation, asking, at, None, get)
     }
 
     /// Sets attributes, times and permission.
@@ -123,14 +104,11 @@ impl Share {
         cx: &Context,
         path: &SharePath,
         properties: &PropertyChanges,
-    ) -> Result<DirectoryProperties> {
+    ) -> Result<FileProperties> {
         let operation = FileOperation::SetDirectoryProperties;
-        self.on_directory("Set Directory Properties", operation, cx, path, |granted| {
-            let Granted { now, found, fd, mut record, .. } = granted;
-            let written = properties.written.named(now);
-            properties.apply(&mut record, now);
-            let smb = self.keep(&fd, found.stat.id, &mut record, written)?;
-            self.directory_answer(&found.path, found.stat.id, smb, record)
+        self.change_directory("Set Directory Properties", operation, cx, path, |record| {
+            properties.apply(record, cx.now);
+            properties.written.named(cx.now)
         })
     }
 
@@ -139,14 +117,12 @@ impl Share {
         cx: &Context,
         path: &SharePath,
         metadata: Metadata,
-    ) -> Result<DirectoryProperties> {
+    ) -> Result<FileProperties> {
         let operation = FileOperation::SetDirectoryMetadata;
-        self.on_directory("Set Directory Metadata", operation, cx, path, |granted| {
-            let Granted { found, fd, mut record, .. } = granted;
+        self.change_directory("Set Directory Metadata", operation, cx, path, |record| {
             record.metadata = metadata;
             record.changed = None;
-            let smb = self.keep(&fd, found.stat.id, &mut record, None)?;
-            self.directory_answer(&found.path, found.stat.id, smb, record)
+            None
         })
     }
 
@@ -177,27 +153,22 @@ impl Share {
         Ok(())
     }
 
-    fn on_directory<T>(
+    /// Changes the record of a directory; `change` returns the write time to set.
+    fn change_directory(
         &self,
         name: &'static str,
         operation: FileOperation,
         cx: &Context,
         path: &SharePath,
-        step: impl FnOnce(Granted<'_>) -> Result<T>,
-    ) -> Result<T> {
+        change: impl FnOnce(&mut Record) -> Option<Timestamp>,
+    ) -> Result<FileProperties> {
         let asking = Asking { cx, lease_id: None };
-        self.momentarily(name, operation, asking, (path, WantedKind::Directory), None, step)
-    }
-
-    fn directory_answer(
-        &self,
-        path: &SharePath,
-        id: FileId,
-        smb: SmbProperties,
-        record: Record,
-    ) -> Result<DirectoryProperties> {
-        let parent = self.parent_id(path)?;
-        let Record { metadata, .. } = record;
-        Ok(DirectoryProperties { path: path.clone(), id, parent, smb, metadata })
+        let at = (path, WantedKind::Directory);
+        self.momentarily(name, operation, asking, at, None, |granted| {
+            let Granted { found, fd, mut record, .. } = granted;
+            let written = change(&mut record);
+            let stat = self.keep(&fd, found.stat.id, &mut record, written)?;
+            self.properties_as(&found.path, stat, record, FileLease::default())
+        })
     }
 }

@@ -7,23 +7,14 @@
 use super::super::error::{FileError, Result};
 use super::super::opens::Creation;
 use super::super::share::{ChangeNotice, Missed, Share};
+use super::file_properties::{FileProperties, SmbProperties};
 use super::momentary::Asking;
-use super::smb_properties::SmbProperties;
 use crate::disk::StoreError;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
-use crate::file::store::share::{FileKind, FoundFile, Record, ShareDir, Stat};
-use crate::rules::{Context, FileId};
-
-/// A link in answers: a symbolic link itself, or the file that a hard link names.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkProperties {
-    pub stat: Stat,
-    /// `ETag` and times.
-    pub smb: SmbProperties,
-    /// The directory that the link stands in.
-    pub parent: FileId,
-}
+use crate::file::store::share::{FileKind, FoundFile, Record, ShareDir};
+use crate::rules::Context;
+use crate::rules::lease::FileLease;
 
 impl Share {
     /// Makes a symbolic link with that text, which is stored as it is and not followed.
@@ -33,7 +24,7 @@ impl Share {
         path: &SharePath,
         text: &str,
         creation: Creation,
-    ) -> Result<LinkProperties> {
+    ) -> Result<FileProperties> {
         let wants = FileOperation::CreateFileNew.wants();
         let make = |path: &SharePath| {
             let stat = self.make_symlink(path, text, creation)?;
@@ -54,8 +45,7 @@ impl Share {
             })
         });
         let stat = self.note_refusal("Create Symbolic Link", path, cx.owner(), answer)?;
-        let smb = SmbProperties::of(&stat, &Record::default());
-        Ok(LinkProperties { stat, smb, parent: self.parent_id(path)? })
+        self.properties_as(path, stat, Record::default(), FileLease::default())
     }
 
     /// A symbolic link and its text; none if the name is not that of a symbolic link.
@@ -70,7 +60,7 @@ impl Share {
         asking: Asking<'_>,
         from: &SharePath,
         to: &SharePath,
-    ) -> Result<LinkProperties> {
+    ) -> Result<FileProperties> {
         let wants = FileOperation::CreateFileNew.wants();
         let answer = self.when_free(&[from, to], wants, || self.link_file(asking, from, to));
         self.note_refusal("Create Hard Link", from, asking.cx.owner(), answer)?;
@@ -78,8 +68,8 @@ impl Share {
         self.tell(ChangeNotice::Attributes(from));
         self.tell(ChangeNotice::Attributes(to));
         let FoundFile { path, stat } = self.find(to)?;
-        let smb = SmbProperties::of(&stat, &self.record(&path, stat.id)?);
-        Ok(LinkProperties { stat, smb, parent: self.parent_id(&path)? })
+        let record = self.record(&path, stat.id)?;
+        self.properties_as(&path, stat, record, FileLease::default())
     }
 }
 

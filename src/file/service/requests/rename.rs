@@ -10,9 +10,9 @@ use super::super::error::Result;
 use super::super::names::rename::{Rename, RenameRules};
 use super::super::opens::table::Latched;
 use super::super::share::{ChangeNotice, Share};
+use super::file_properties::FileProperties;
 use super::momentary::ask;
 use super::property_changes::PropertyChanges;
-use super::smb_properties::SmbProperties;
 use crate::file::rules::file::FileState;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
@@ -40,19 +40,6 @@ pub struct RestRename<'a> {
     pub metadata: Option<&'a Metadata>,
     /// The content type that replaces the source's.
     pub content_type: Option<&'a str>,
-}
-
-/// A file or directory under its new name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Renamed {
-    /// The path as spelled on disk.
-    pub path: SharePath,
-    /// Its identity, the same as before.
-    pub id: FileId,
-    /// The directory that holds it now.
-    pub parent: FileId,
-    /// Attributes, times, `ETag`.
-    pub smb: SmbProperties,
 }
 
 /// A rename that is about to happen: the properties that the request sets are set.
@@ -106,7 +93,7 @@ impl Share {
         from: &SharePath,
         to: &SharePath,
         options: &RestRename<'_>,
-    ) -> Result<Renamed> {
+    ) -> Result<FileProperties> {
         let answer = if options.ignore_read_only && !options.replace {
             let what = "a read-only target is ignored only where it may be replaced";
             Err(Denial::InvalidParameter(what).into())
@@ -201,11 +188,11 @@ impl Share {
         latched: &mut Latched,
         prepared: RestMove,
         to: &SharePath,
-    ) -> Result<Renamed> {
+    ) -> Result<FileProperties> {
         let RestMove { fd, id, parent, record, .. } = prepared;
         self.after_write(latched, id);
-        let smb = SmbProperties::of(&Stat::of(&fd)?, &record);
-        Ok(Renamed { path: to.clone(), id, parent, smb })
+        let (path, stat, lease) = (to.clone(), Stat::of(&fd)?, latched.state.lease());
+        Ok(FileProperties { path, stat, record, parent, lease })
     }
 }
 

@@ -56,7 +56,7 @@ pub use properties::{
 };
 pub(crate) use replace::SharesPart;
 pub use served::LeaseView;
-pub use view::{EarlierFile, SnapshotFile, SnapshotView};
+pub use view::{EarlierFile, SnapshotView};
 
 // What arguments and answers are made of, as front ends see it.
 pub use crate::file::store::share::{CloneProgress, Control, ETag, Metadata, Record, SnapshotName};

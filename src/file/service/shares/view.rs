@@ -16,8 +16,8 @@ use std::path::Path;
 
 use super::super::error::{FileError, Result};
 use super::super::opens::io::IO_MAX;
-use super::super::requests::SmbProperties;
 use super::super::requests::links::symbolic_link_in;
+use super::super::requests::{FileProperties, SmbProperties};
 use super::super::share::Share;
 use crate::disk::StoreError;
 use crate::file::rules::{Denial, SharePath};
@@ -25,9 +25,10 @@ use crate::file::store::share::difference::ChangedRange;
 use crate::file::store::share::pages::{Accounted, changed_pages, data_pages};
 use crate::file::store::share::snapshot::origin;
 use crate::file::store::share::{
-    Case, ETag, FileKind, FoundFile, ListedName, OpenFor, RangeAccount, Record, Records, ShareDir,
-    Stat, data,
+    Case, FileKind, FoundFile, ListedName, OpenFor, RangeAccount, Record, Records, ShareDir, Stat,
+    data,
 };
+use crate::rules::lease::FileLease;
 use crate::rules::{FileId, Timestamp};
 
 /// Entries of a directory looked at in one step.
@@ -39,17 +40,6 @@ pub struct SnapshotView {
     dir: ShareDir,
     records: Records,
     taken: Timestamp,
-}
-
-/// A file or directory of a snapshot.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SnapshotFile {
-    /// Its path as it was spelled.
-    pub path: SharePath,
-    /// Kind, identity, size and times of the copy.
-    pub stat: Stat,
-    pub record: Record,
-    pub tag: ETag,
 }
 
 /// A file of a snapshot, open for reading, with the account of its pages.
@@ -107,7 +97,7 @@ impl SnapshotView {
     }
 
     /// The properties of a file or directory.
-    pub fn file(&self, path: &SharePath) -> Result<SnapshotFile> {
+    pub fn file(&self, path: &SharePath) -> Result<FileProperties> {
         let FoundFile { path, stat } = self.dir.lookup(path)?;
         let fd = self.dir.open_file(&path, OpenFor::Path)?;
         let record = match self.records.load(&fd, stat.id) {
@@ -117,8 +107,11 @@ impl SnapshotView {
             }
             loaded => loaded?,
         };
-        let tag = ETag::of(&stat, &record);
-        Ok(SnapshotFile { path, stat, record, tag })
+        let parent = match path.parent() {
+            Some(parent) => self.dir.stat(&parent)?.id,
+            None => FileId::default(),
+        };
+        Ok(FileProperties { path, stat, record, parent, lease: FileLease::default() })
     }
 
     /// A symbolic link and its text; none if the name is not that of a symbolic link.
@@ -127,7 +120,7 @@ impl SnapshotView {
     }
 
     /// A file to copy from, and what is known of it.
-    pub(crate) fn open_to_copy(&self, path: &SharePath) -> Result<(OwnedFd, SnapshotFile)> {
+    pub(crate) fn open_to_copy(&self, path: &SharePath) -> Result<(OwnedFd, FileProperties)> {
         Ok((self.open_file(path)?, self.file(path)?))
     }
 
@@ -170,7 +163,7 @@ impl SnapshotView {
 
     fn open_accounted(&self, path: &SharePath) -> Result<EarlierFile> {
         let fd = self.open_file(path)?;
-        let SnapshotFile { stat, record, .. } = self.file(path)?;
+        let FileProperties { stat, record, .. } = self.file(path)?;
         let origin = origin::of(&fd);
         Ok(EarlierFile { fd, stat, origin, account: record.ranges })
     }

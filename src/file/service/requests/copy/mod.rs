@@ -31,12 +31,13 @@ use steps::UnderWay;
 use super::super::error::Result;
 use super::super::share::Share;
 use super::super::shares::SnapshotView;
+use super::file_properties::{FileProperties, SmbProperties};
 use super::momentary::Asking;
 use super::property_changes::TimeChange;
-use super::smb_properties::SmbProperties;
 use crate::file::rules::{Attributes, Denial, SharePath};
 use crate::file::store::share::{CopyProgress, CopyState, ETag, Metadata, Record, Stat};
 use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::FileLease;
 use crate::rules::{FileId, Timestamp};
 
 /// The most bytes copied under one hold of the destination's lock (as one Put Range).
@@ -89,22 +90,10 @@ pub struct CopyOptions {
     pub permission_key: CopyProperty<String>,
 }
 
-/// The destination of a copy, as it is now.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CopiedFile {
-    /// Its path as spelled on disk.
-    pub path: SharePath,
-    pub id: FileId,
-    /// The status of the copy.
-    pub state: CopyState,
-    /// Attributes, times, `ETag`.
-    pub smb: SmbProperties,
-}
-
 /// A copy that was started.
 #[derive(Debug)]
 pub struct Started {
-    pub copied: CopiedFile,
+    pub copied: FileProperties,
     /// The rest of the copy; `None` if the copy is done. If the value is dropped, the copy fails.
     pub rest: Option<PendingFileCopy>,
 }
@@ -210,8 +199,8 @@ impl Share {
         options: &CopyOptions,
     ) -> Result<Started> {
         let (fd, file) = view.open_to_copy(path)?;
-        let source =
-            FileSource { path: None, fd, stat: file.stat, record: file.record, etag: file.tag };
+        let etag = file.etag();
+        let source = FileSource { path: None, fd, stat: file.stat, record: file.record, etag };
         self.start_from(asking, source, false, to, options)
     }
 
@@ -287,7 +276,7 @@ impl Share {
         to: &Destination<'_>,
         mut record: Record,
         written: Option<Timestamp>,
-    ) -> Result<CopiedFile> {
+    ) -> Result<FileProperties> {
         self.end_of_copy(&mut record);
         self.save_copy(to, &mut record)?;
         self.copy_settled(to, record, written)
@@ -313,9 +302,8 @@ impl Share {
         to: &Destination<'_>,
         record: Record,
         written: Option<Timestamp>,
-    ) -> Result<CopiedFile> {
-        let smb = self.settle(to.fd, &record, written)?;
-        let state = record.copy.ok_or(Denial::NoPendingCopy)?;
-        Ok(CopiedFile { path: to.path.clone(), id: to.id, state, smb })
+    ) -> Result<FileProperties> {
+        let stat = self.settle(to.fd, written)?;
+        self.properties_as(to.path, stat, record, FileLease::default())
     }
 }

@@ -4,10 +4,11 @@
 //! longer one is pending until its last byte was passed in. How the bytes are fetched is decided by
 //! the front end.
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::Asking;
 use super::super::property_changes::check_size;
 use super::steps::{StretchOutcome, UnderWay};
-use super::{CopiedFile, CopyOptions, FileCopySource, STRETCH_BYTES, SourceBytes};
+use super::{CopyOptions, FileCopySource, STRETCH_BYTES, SourceBytes};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
 use crate::file::service::share::Share;
@@ -27,7 +28,7 @@ pub struct RemoteSource {
 /// A copy that was started.
 #[derive(Debug)]
 pub struct StartedRemote {
-    pub copied: CopiedFile,
+    pub copied: FileProperties,
     /// The rest of the copy, which waits for bytes; `None` if all are there. If the value is
     /// dropped, the copy fails.
     pub rest: Option<Awaiting>,
@@ -82,7 +83,11 @@ impl Share {
 
     /// Writes the next bytes, as many as [`Awaiting::wanted`] says. Returns the destination after
     /// the last of them, or if the copy was aborted. After an error the copy has failed.
-    pub fn copy_next(&self, awaiting: &mut Awaiting, bytes: &[u8]) -> Result<Option<CopiedFile>> {
+    pub fn copy_next(
+        &self,
+        awaiting: &mut Awaiting,
+        bytes: &[u8],
+    ) -> Result<Option<FileProperties>> {
         let wanted = awaiting.wanted();
         let Awaiting(under_way) = awaiting;
         let (start, end) = (under_way.done, under_way.done + wanted);

@@ -2,10 +2,10 @@
 //! and a file that one step can copy is copied. A start that fails leaves the destination as it
 //! was.
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::{
-    CopiedFile, CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES,
-    SourceBytes,
+    CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES, SourceBytes,
 };
 use crate::disk::StoreError;
 use crate::file::rules::file::FileState;
@@ -39,7 +39,7 @@ impl Share {
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
+    ) -> Result<(FileProperties, Option<RunningCopy>)> {
         let note = |begun| self.note_refusal("Copy File", to, asking.cx.owner(), begun);
         retry(|| {
             let begun = match self.find(to) {
@@ -73,7 +73,7 @@ impl Share {
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
+    ) -> Result<(FileProperties, Option<RunningCopy>)> {
         let operation =
             FileOperation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
         self.momentarily("Copy File", operation, asking, (to, WantedKind::File), None, |granted| {
@@ -96,7 +96,7 @@ impl Share {
         source: &FileCopySource<'_>,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
+    ) -> Result<(FileProperties, Option<RunningCopy>)> {
         let at = Circumstances {
             path: to,
             lease_id: asking.lease_id,
@@ -132,7 +132,7 @@ impl Share {
         to: &Destination<'_>,
         source: &FileCopySource<'_>,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
+    ) -> Result<(FileProperties, Option<RunningCopy>)> {
         let record = self.copied_record(source, options, to);
         let written = source.written(options, self.now());
         let _writing = self.table().lock_to_write(to.id);
@@ -169,7 +169,7 @@ impl Share {
         written: Option<Timestamp>,
         pieces: &[(u64, &[u8])],
         size: u64,
-    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
+    ) -> Result<(FileProperties, Option<RunningCopy>)> {
         let mut reserved = Reserved::Yes;
         for (at, bytes) in pieces {
             if data::reserve(to.fd, *at..at + bytes.len() as u64)? == Reserved::No {
@@ -194,7 +194,7 @@ impl Share {
         size: u64,
         needed: u64,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
+    ) -> Result<(FileProperties, Option<RunningCopy>)> {
         // What the destination has is given back.
         let freed = Stat::of(to.fd)?.allocated;
         data::check_room(to.fd, needed.saturating_sub(freed))?;

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, Granted, WantedKind};
-use super::super::smb_properties::SmbProperties;
-use super::{CopiedFile, Destination, FileSource, RunningCopy, STRETCH_BYTES};
+use super::{Destination, FileSource, RunningCopy, STRETCH_BYTES};
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};
@@ -13,7 +13,7 @@ use crate::file::service::error::Result;
 use crate::file::service::share::{Share, retry};
 use crate::file::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
 use crate::rules::copy_status::CopyStatus;
-use crate::rules::lease::LeaseId;
+use crate::rules::lease::{FileLease, LeaseId};
 use crate::rules::{Context, FileId, Timestamp};
 
 /// A pending copy from any source.
@@ -41,11 +41,11 @@ pub struct PendingFileCopy {
 pub(super) enum StretchOutcome {
     Copied(CopyProgress),
     /// Nothing is left, or the copy was aborted.
-    Ended(Box<CopiedFile>),
+    Ended(Box<FileProperties>),
 }
 
 impl StretchOutcome {
-    fn ended(copied: CopiedFile) -> Self {
+    fn ended(copied: FileProperties) -> Self {
         Self::Ended(Box::new(copied))
     }
 }
@@ -53,7 +53,7 @@ impl StretchOutcome {
 impl UnderWay {
     pub(super) fn new(
         asking: Asking<'_>,
-        copied: &CopiedFile,
+        copied: &FileProperties,
         running: RunningCopy,
         written: Option<Timestamp>,
     ) -> Self {
@@ -61,9 +61,9 @@ impl UnderWay {
             cx: asking.cx.clone(),
             lease_id: asking.lease_id,
             to: copied.path.clone(),
-            file: copied.id,
+            file: copied.id(),
             written,
-            size: copied.state.progress.total,
+            size: copied.size(),
             done: 0,
             running,
         }
@@ -91,7 +91,7 @@ impl Share {
         from: Option<&Self>,
         mut copying: PendingFileCopy,
         progress: &mut dyn FnMut(CopyProgress) -> Control,
-    ) -> Result<CopiedFile> {
+    ) -> Result<FileProperties> {
         let error = loop {
             match self.copy_stretch(from, &mut copying) {
                 Ok(StretchOutcome::Ended(copied)) => return Ok(*copied),
@@ -143,7 +143,7 @@ impl Share {
                 }
                 let to = Destination { path: &found.path, id, fd: &fd, before: None };
                 if !under_way.is_pending_in(&record) {
-                    return aborted(&to, record).map(StretchOutcome::ended);
+                    return self.aborted(&to, record).map(StretchOutcome::ended);
                 }
                 let _writing = self.table().lock_to_write(id);
                 write(&fd)?;
@@ -229,12 +229,12 @@ impl Share {
             self.keep(&fd, id, &mut record, None).map(drop)
         })
     }
-}
 
-/// The destination of a copy that another request has aborted.
-fn aborted(to: &Destination<'_>, record: Record) -> Result<CopiedFile> {
-    let smb = SmbProperties::of(&Stat::of(to.fd)?, &record);
-    // Overwritten since: then nothing speaks of this copy any more.
-    let state = record.copy.ok_or(Denial::NotFound)?;
-    Ok(CopiedFile { path: to.path.clone(), id: to.id, state, smb })
+    /// The destination of a copy that another request has aborted.
+    fn aborted(&self, to: &Destination<'_>, record: Record) -> Result<FileProperties> {
+        if record.copy.is_none() {
+            return Err(Denial::NotFound.into()); // Overwritten since.
+        }
+        self.properties_as(to.path, Stat::of(to.fd)?, record, FileLease::default())
+    }
 }

@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::Granted;
 use super::super::property_changes::TimeChange;
-use super::file_properties::FileProperties;
 use crate::file::rules::SharePath;
 use crate::file::service::error::Result;
 use crate::file::service::share::Share;

@@ -3,10 +3,10 @@
 
 use std::os::fd::OwnedFd;
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::super::property_changes::{NewProperties, TimeChange};
 use super::change::set_written;
-use super::file_properties::FileProperties;
 use super::write::check_body;
 use crate::disk::StoreError;
 use crate::file::rules::file::FileState;

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::os::fd::AsFd;
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, Granted, WantedKind};
-use super::file_properties::FileProperties;
 use super::read::clipped;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};

@@ -4,8 +4,8 @@
 //! before it is acknowledged, and never in the file's inode: neither `ETag` nor Last-Modified
 //! moves.
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, Granted, WantedKind};
-use super::file_properties::FileProperties;
 use crate::file::rules::SharePath;
 use crate::file::rules::operation::FileOperation;
 use crate::file::service::error::Result;

@@ -5,7 +5,6 @@
 //! decided by the front end.
 //!
 //! ```text
-//!   file_properties  what an answer shows of a file
 //!   create      Create File, Delete File
 //!   read        Get File, Get File Properties, List Ranges
 //!   difference  List Ranges, to an earlier snapshot
@@ -18,7 +17,6 @@
 mod change;
 mod create;
 mod difference;
-mod file_properties;
 mod lease;
 mod properties;
 mod read;
@@ -27,7 +25,6 @@ mod tests;
 mod write;
 
 pub use difference::{DiffOptions, RangeChanges};
-pub use file_properties::FileProperties;
 pub use lease::LeasedFile;
 pub use read::{FileReader, RangeList};
 

@@ -1,9 +1,9 @@
 //! Set File Properties and Set File Metadata.
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::FileChanges;
 use super::change::set_written;
-use super::file_properties::FileProperties;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::Result;

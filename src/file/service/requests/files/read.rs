@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, Granted, WantedKind};
-use super::file_properties::FileProperties;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use super::super::file_properties::FileProperties;
 use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::TimeChange;
 use super::change::set_written;
-use super::file_properties::FileProperties;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::Result;
