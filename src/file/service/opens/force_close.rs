@@ -4,14 +4,10 @@
 //! delete-on-close) is decided in [`super::open`]. A front end that hands out descriptors is
 //! notified of each handle, so that it cuts the descriptor off.
 
-use std::sync::Arc;
-
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
-use super::open::Wake;
-use super::table::FileCell;
+use super::open::{Handle, Wake};
 use crate::file::rules::file::Closed;
-use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::{Access, Denial, SharePath};
 use crate::rules::{Context, FileId, HandleId, Owner};
 
@@ -64,18 +60,18 @@ impl Share {
             if recursive && !scope.is_directory() {
                 return Err(Denial::InvalidParameter("a file has nothing below it").into());
             }
-            self.each_handle(&scope, |open_at, (open, _), _| match which {
-                WhichHandles::One(id) if id != open.id => {}
-                WhichHandles::One(_) | WhichHandles::All => opens.push(open_at),
+            self.each_handle(&scope, |handle, _, _| match which {
+                WhichHandles::One(id) if id != handle.id() => {}
+                WhichHandles::One(_) | WhichHandles::All => opens.push(handle),
             });
         }
         let mut count = ForceClosed::default();
-        for open_at in opens {
-            match self.force_close_at(cx.owner(), &open_at.cell, open_at.slot, open_at.id) {
+        for handle in opens {
+            match self.force_close_at(cx.owner(), &handle, false) {
                 // None, if its holder closed it meanwhile, or it ended with another.
                 Ok(closed) => count.closed += closed,
                 Err(error) => {
-                    log::warn!("{path}: closing handle {} by force: {error}", open_at.id);
+                    log::warn!("{path}: closing handle {} by force: {error}", handle.id());
                     count.failed += 1;
                 }
             }
@@ -95,48 +91,38 @@ impl Share {
                     latched.state.cancel_lock(ticket);
                     wake.add(latched, ticket, Err(Denial::HandleClosed));
                 }
-                let open = latched.state.opens().map(|(slot, open, _)| (slot, open.id));
+                let opens = latched.state.opens();
+                let open = opens.map(|(slot, open, _)| Handle::new(open.id, slot, &cell));
                 (open.collect::<Vec<_>>(), wake)
             });
             self.wake(wake);
-            for (slot, id) in open {
-                if let Err(error) = self.force_close_with(who, &cell, slot, id, true) {
-                    log::warn!("share {}: closing handle {id}: {error}", self.name());
+            for handle in open {
+                if let Err(error) = self.force_close_at(who, &handle, true) {
+                    log::warn!("share {}: closing handle {}: {error}", self.name(), handle.id());
                 }
             }
             self.table().with_cell(&cell, |latched| latched.ending = false);
         }
     }
 
-    /// Ends an open by force, and the opens that end with it; returns how many ended.
-    pub(crate) fn force_close_at(
+    /// Ends an open by force, and the opens that end with it; returns how many ended. `with_share`:
+    /// all handles of the share are being closed.
+    pub(super) fn force_close_at(
         &self,
         who: &Owner,
-        cell: &Arc<FileCell>,
-        slot: OpenSlot,
-        id: HandleId,
-    ) -> Result<u64> {
-        self.force_close_with(who, cell, slot, id, false)
-    }
-
-    fn force_close_with(
-        &self,
-        who: &Owner,
-        cell: &Arc<FileCell>,
-        slot: OpenSlot,
-        id: HandleId,
+        handle: &Handle,
         with_share: bool,
     ) -> Result<u64> {
-        let Some(closed) = self.end_forced(who, cell, slot, id)? else { return Ok(0) };
+        let Some(closed) = self.end_forced(who, handle)? else { return Ok(0) };
         let mut count = 1;
         let Closed { open, path, remove: removed, .. } = closed;
-        let access = open.access();
-        let (file, owner) = (cell.id, open.owner);
-        let told = ClosedHandle { id, file, path, owner, access, removed, with_share };
+        let (id, file, access) = (handle.id(), handle.file(), open.access());
+        let told = ClosedHandle { id, file, path, owner: open.owner, access, removed, with_share };
         for other in self.tell_force_closed(&told)? {
-            let slot = cell.latch().state.find(other);
-            if let Some(slot) = slot
-                && self.end_forced(who, cell, slot, other)?.is_some()
+            let slot = handle.cell().latch().state.find(other);
+            let other = slot.map(|slot| Handle::new(other, slot, handle.cell()));
+            if let Some(other) = other
+                && self.end_forced(who, &other)?.is_some()
             {
                 count += 1;
             }
@@ -144,14 +130,8 @@ impl Share {
         Ok(count)
     }
 
-    fn end_forced(
-        &self,
-        who: &Owner,
-        cell: &Arc<FileCell>,
-        slot: OpenSlot,
-        id: HandleId,
-    ) -> Result<Option<Closed>> {
-        match self.end(cell, slot, id, Some(who)) {
+    fn end_forced(&self, who: &Owner, handle: &Handle) -> Result<Option<Closed>> {
+        match self.end(handle, Some(who)) {
             Ok(closed) => Ok(Some(closed)),
             Err(FileError::Denied(Denial::HandleClosed)) => Ok(None),
             Err(error) => Err(error),

@@ -3,13 +3,10 @@
 //! Works on a delete-pending file too, since the list shows who keeps the file. Leases are no
 //! handles and do not appear.
 
-use std::sync::Arc;
-
 use super::super::error::Result;
 use super::super::share::Share;
 use super::open::Handle;
-use super::table::FileCell;
-use crate::file::rules::opens::{Open, OpenSlot};
+use crate::file::rules::opens::Open;
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::service::requests::listing::PAGE_MAX;
 use crate::file::store::share::{FileKind, FoundFile};
@@ -53,13 +50,6 @@ pub struct HandlePage {
     pub handles: Vec<ListedHandle>,
     /// The last of them, if more follow: the next page starts after it.
     pub next: Option<HandleId>,
-}
-
-/// The place of an open in the table.
-pub(crate) struct OpenAt {
-    pub cell: Arc<FileCell>,
-    pub slot: OpenSlot,
-    pub id: HandleId,
 }
 
 /// The file or subtree whose handles are listed.
@@ -110,8 +100,8 @@ impl Share {
         let _names = self.names()?;
         let scope = self.scope(path, recursive)?;
         let mut handles = Vec::new();
-        self.each_handle(&scope, |open_at, (open, path), pending| {
-            handles.push(describe(open_at.cell.id, (open, path), pending));
+        self.each_handle(&scope, |at, (open, path), pending| {
+            handles.push(describe(at.file(), (open, path), pending));
         });
         handles.sort_unstable_by_key(|handle| handle.id);
         Ok(handles)
@@ -144,7 +134,7 @@ impl Share {
     pub(crate) fn each_handle(
         &self,
         scope: &HandleScope,
-        mut show: impl FnMut(OpenAt, (&Open, &SharePath), bool),
+        mut show: impl FnMut(Handle, (&Open, &SharePath), bool),
     ) {
         let cells = if scope.recursive {
             self.table().cells()
@@ -155,8 +145,8 @@ impl Share {
             let latched = cell.latch();
             for (slot, open, path) in latched.state.opens() {
                 if scope.holds(cell.id, path) {
-                    let open_at = OpenAt { cell: Arc::clone(&cell), slot, id: open.id };
-                    show(open_at, (open, path), latched.state.is_pending(open));
+                    let handle = Handle::new(open.id, slot, &cell);
+                    show(handle, (open, path), latched.state.is_pending(open));
                 }
             }
         }

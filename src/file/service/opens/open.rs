@@ -248,32 +248,19 @@ impl Share {
         request: &OpenRequest,
         creation: Option<Creation>,
     ) -> Result<(Option<OwnedFd>, Stat)> {
-        let (made, stat) = self.make_bare(path, request, creation)?;
+        let mode = |default| creation.map_or(default, |creation| creation.mode);
+        let (made, stat) = if request.options.directory {
+            (None, self.disk().create_dir(path, mode(self.options().dir_mode))?)
+        } else {
+            let (fd, stat) = self.disk().create_file(path, mode(self.options().file_mode))?;
+            (Some(fd), stat)
+        };
         let finished = self.finish_made(path, request, creation, made.as_ref(), stat);
         let stat = finished.inspect_err(|_| self.unmake(path, stat))?;
         if request.attributes == Attributes::default() {
             self.note_without_record(&stat);
         }
         Ok((made, stat))
-    }
-
-    fn make_bare(
-        &self,
-        path: &SharePath,
-        request: &OpenRequest,
-        creation: Option<Creation>,
-    ) -> Result<(Option<OwnedFd>, Stat)> {
-        Ok(if request.options.directory {
-            let stat = self
-                .disk()
-                .create_dir(path, creation.map_or(self.options().dir_mode, |c| c.mode))?;
-            (None, stat)
-        } else {
-            let (fd, stat) = self
-                .disk()
-                .create_file(path, creation.map_or(self.options().file_mode, |c| c.mode))?;
-            (Some(fd), stat)
-        })
     }
 
     /// Gives a new file its attributes and its owner.
@@ -287,17 +274,14 @@ impl Share {
     ) -> Result<Stat> {
         if request.attributes != Attributes::default() {
             let mut record = Record { attributes: Some(request.attributes), ..Record::default() };
-            if let Some(fd) = made {
-                self.save_record(fd, stat.id, &mut record)?;
-            } else {
-                let fd = self.disk().open_file(path, OpenFor::Read)?;
-                self.save_record(&fd, stat.id, &mut record)?;
-            }
+            let directory = match made {
+                Some(_) => None,
+                None => Some(self.disk().open_file(path, OpenFor::Read)?),
+            };
+            let fd = made.or(directory.as_ref()).expect("one of them is open");
+            self.save_record(fd, stat.id, &mut record)?;
         }
-        match creation {
-            Some(creation) => self.own(path, stat, creation),
-            None => Ok(stat),
-        }
+        creation.map_or(Ok(stat), |creation| self.own(path, stat, creation))
     }
 
     /// Makes a new entry under the lock of its directory, which must not be delete pending (dp58),
@@ -345,12 +329,12 @@ impl Share {
     /// Ends an open: its share mode and locks are gone, and a name that was waiting for this to
     /// be deleted is removed.
     pub fn close(&self, handle: &Handle) -> Result<()> {
-        self.end(&handle.cell, handle.slot, handle.id, None).map(drop)
+        self.end(handle, None).map(drop)
     }
 
     /// Ends an open and says which name was removed with it, if one was.
     pub fn release(&self, handle: &Handle) -> Result<Option<SharePath>> {
-        let closed = self.end(&handle.cell, handle.slot, handle.id, None)?;
+        let closed = self.end(handle, None)?;
         Ok(closed.remove.then_some(closed.path))
     }
 
@@ -359,27 +343,21 @@ impl Share {
         for cell in self.table().cells() {
             let slot = cell.latch().state.find(id);
             if let Some(slot) = slot {
-                return self.force_close_at(cx.owner(), &cell, slot, id);
+                return self.force_close_at(cx.owner(), &Handle { id, slot, cell }, false);
             }
         }
         Ok(0)
     }
 
     /// Ends an open; `by` is the caller of a forced close.
-    pub(crate) fn end(
-        &self,
-        cell: &Arc<FileCell>,
-        slot: OpenSlot,
-        id: HandleId,
-        by: Option<&Owner>,
-    ) -> Result<Closed> {
+    pub(super) fn end(&self, handle: &Handle, by: Option<&Owner>) -> Result<Closed> {
         // No directory above is renamed meanwhile: a name that goes with this open is removed
         // where it is, and the table follows such a rename a moment after the disk.
         let names = self.names_in_any_phase()?;
-        let (closed, wake) = self.table().with_cell(cell, |latched| {
-            let closed = self.end_latched(cell.id, latched, slot, id, by);
+        let (closed, wake) = self.table().with_cell(&handle.cell, |latched| {
+            let closed = self.end_latched(handle, latched, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
-            (closed, Wake::after_close(latched, id, by.is_some()))
+            (closed, Wake::after_close(latched, handle.id, by.is_some()))
         });
         drop(names);
         if let Ok(closed) = &closed
@@ -402,12 +380,11 @@ impl Share {
 
     fn end_latched(
         &self,
-        file: FileId,
+        handle: &Handle,
         latched: &mut Latched,
-        slot: OpenSlot,
-        id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
+        let &Handle { id, slot, .. } = handle;
         let (open, path) = latched.state.get(slot, id)?;
         let directory = open.directory;
         let forced = by.is_some();
@@ -422,9 +399,10 @@ impl Share {
         // Whatever the disk says to the rest of it: the open is over.
         if forced || self.notes_all() {
             let who = by.unwrap_or(&closed.open.owner);
-            self.note(Some(file), &closed.path, who, Happening::Closed { handle: id, forced });
+            let what = Happening::Closed { handle: id, forced };
+            self.note(Some(handle.file()), &closed.path, who, what);
         }
-        self.carry_out_end(file, latched, &closed, directory)?;
+        self.carry_out_end(handle.file(), latched, &closed, directory)?;
         Ok(closed)
     }
 
