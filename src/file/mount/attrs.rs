@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, TimeOrNow};
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
@@ -13,9 +12,11 @@ use super::errno::{errno, of_system};
 use super::open_files::OpenDescriptor;
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
-use super::{SpaceSource, data, privileges};
+use super::{data, privileges};
 use crate::file::rules::{Denial, SharePath};
-use crate::file::service::{Attempt, FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
+use crate::file::service::{
+    Attempt, FileError, FileKind, FoundFile, OpenFor, Stat, proc_path, timespec,
+};
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.
 const HIDDEN: &str = crate::file::service::Records::XATTR;
@@ -177,26 +178,19 @@ fn change_inode(fd: &Descriptor, changes: &Changes) -> rustix::io::Result<()> {
     }
     if changes.atime.is_some() || changes.mtime.is_some() {
         let times = Timestamps {
-            last_access: timespec(changes.atime),
-            last_modification: timespec(changes.mtime),
+            last_access: time_to_set(changes.atime),
+            last_modification: time_to_set(changes.mtime),
         };
         rustix::fs::utimensat(fd, "", &times, rustix::fs::AtFlags::EMPTY_PATH)?;
     }
     Ok(())
 }
 
-fn timespec(time: Option<TimeOrNow>) -> Timespec {
-    let at = |time: SystemTime| {
-        let nanos = timestamp(time).0;
-        Timespec {
-            tv_sec: nanos.div_euclid(1_000_000_000),
-            tv_nsec: nanos.rem_euclid(1_000_000_000),
-        }
-    };
+fn time_to_set(time: Option<TimeOrNow>) -> Timespec {
     match time {
         None => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
         Some(TimeOrNow::Now) => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-        Some(TimeOrNow::SpecificTime(time)) => at(time),
+        Some(TimeOrNow::SpecificTime(time)) => timespec(timestamp(time)),
     }
 }
 
@@ -339,7 +333,7 @@ pub fn list_xattr(state: &Arc<State>, node: u64, size: u32, reply: ReplyXattr) {
 pub fn statfs(state: &State, reply: ReplyStatfs) {
     const BLOCK: u64 = 4096;
     const NAME_MAX: u32 = 255;
-    let told = state.options.space.as_ref().and_then(SpaceSource::ask);
+    let told = state.options.space.as_ref().and_then(|source| source());
     match told.map_or_else(|| state.share().space(), Ok) {
         Ok(space) => {
             let (total, free) = (space.total / BLOCK, space.free / BLOCK);

@@ -19,40 +19,7 @@ pub const KEPT_FOR: Duration = Duration::from_secs(1);
 /// The most registrations that are kept for the next open.
 const KEPT_MAX: usize = 1024;
 
-/// The registrations of one mount.
-#[derive(Debug, Default)]
-pub struct Backings(Inside<BackingId>);
-
 const POISON: &str = "registrations are only kept and dropped";
-
-impl Backings {
-    /// The registration of a file, made with `register` if there is none, and kept beyond its opens
-    /// if `keep`. The flag is true for the first that is kept: the caller must then arrange for
-    /// [`sweep`](Self::sweep).
-    pub fn get(
-        &self,
-        file: FileId,
-        keep: bool,
-        register: impl FnOnce() -> std::io::Result<BackingId>,
-    ) -> std::io::Result<(Arc<BackingId>, bool)> {
-        self.0.get(file, keep.then(Instant::now), register)
-    }
-
-    /// Drops registrations that were kept long enough; true if any are left.
-    pub fn sweep(&self) -> bool {
-        self.0.sweep(Instant::now())
-    }
-
-    /// All files are gone: only their opens hold them now.
-    pub fn let_go_all(&self) {
-        self.0.let_go_all();
-    }
-
-    /// Drops the kept registration of a file that has lost a name; its opens keep theirs.
-    pub fn let_go(&self, file: FileId) {
-        self.0.let_go(file);
-    }
-}
 
 /// A file's registration, while it lasts. Locked while it is made, so that there are never two.
 type Slot<T> = Arc<Mutex<Weak<T>>>;
@@ -64,10 +31,10 @@ struct Kept<T> {
     _held: Arc<T>,
 }
 
-/// The table is never locked while a registration is made or dropped: that opens a file, or frees
+/// The registrations of one mount. The table is never locked while a registration is made or dropped: that opens a file, or frees
 /// the space of a deleted one, and every open on the mount takes this lock.
 #[derive(Debug)]
-struct Inside<T>(Mutex<Table<T>>);
+pub struct Backings<T = BackingId>(Mutex<Table<T>>);
 
 #[derive(Debug)]
 struct Table<T> {
@@ -75,18 +42,21 @@ struct Table<T> {
     kept: VecDeque<Kept<T>>,
 }
 
-impl<T> Default for Inside<T> {
+impl<T> Default for Backings<T> {
     fn default() -> Self {
         Self(Mutex::new(Table { known: HashMap::new(), kept: VecDeque::new() }))
     }
 }
 
-impl<T> Inside<T> {
+impl<T> Backings<T> {
     fn table(&self) -> MutexGuard<'_, Table<T>> {
         self.0.lock().expect(POISON)
     }
 
-    fn get(
+    /// The registration of a file, made with `register` if there is none, and kept beyond its opens
+    /// if `keep_from` names the time. The flag is true for the first that is kept: the caller must
+    /// then arrange for [`sweep`](Self::sweep).
+    pub fn get(
         &self,
         file: FileId,
         keep_from: Option<Instant>,
@@ -113,7 +83,8 @@ impl<T> Inside<T> {
         Ok((made, first))
     }
 
-    fn sweep(&self, now: Instant) -> bool {
+    /// Drops registrations that were kept long enough; true if any are left.
+    pub fn sweep(&self, now: Instant) -> bool {
         let mut table = self.table();
         let dropped = table.take_expired(now);
         let any_left = !table.kept.is_empty();
@@ -122,12 +93,14 @@ impl<T> Inside<T> {
         any_left
     }
 
-    fn let_go_all(&self) {
+    /// All files are gone: only their opens hold them now.
+    pub fn let_go_all(&self) {
         let dropped = std::mem::take(&mut self.table().kept);
         drop(dropped);
     }
 
-    fn let_go(&self, file: FileId) {
+    /// Drops the kept registration of a file that has lost a name; its opens keep theirs.
+    pub fn let_go(&self, file: FileId) {
         let mut table = self.table();
         let place = table.kept.iter().position(|kept| kept.file == file);
         let dropped = place.and_then(|place| table.kept.remove(place));
@@ -166,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_registration_outlives_its_last_open_for_a_moment_only() {
-        let (inside, start) = (Inside::default(), Instant::now());
+        let (inside, start) = (Backings::default(), Instant::now());
         let (made, first) = inside.get(file(7), Some(start), || Ok(1)).unwrap();
         assert!(first);
         drop(made);
@@ -185,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_registration_that_must_not_be_kept_ends_with_its_last_open() {
-        let inside = Inside::default();
+        let inside = Backings::default();
         let (made, first) = inside.get(file(7), None, || Ok(1)).unwrap();
         let (again, _) = inside.get(file(7), None, || panic!("it is open")).unwrap();
         assert_eq!((*again, first, inside.table().kept.len()), (1, false, 0));
@@ -195,7 +168,7 @@ mod tests {
 
     #[test]
     fn at_most_so_many_registrations_are_kept() {
-        let (inside, start) = (Inside::default(), Instant::now());
+        let (inside, start) = (Backings::default(), Instant::now());
         for ino in 0..=KEPT_MAX as u64 {
             inside.get(file(ino), Some(start), || Ok(ino)).unwrap();
         }
@@ -206,10 +179,10 @@ mod tests {
     }
 
     /// A registration that is made and dropped without the lock of its table.
-    struct Unlocked<'a>(&'a Mutex<Vec<bool>>, Weak<Inside<Self>>);
+    struct Unlocked<'a>(&'a Mutex<Vec<bool>>, Weak<Backings<Self>>);
 
     impl<'a> Unlocked<'a> {
-        fn new(seen: &'a Mutex<Vec<bool>>, inside: &Arc<Inside<Self>>) -> Self {
+        fn new(seen: &'a Mutex<Vec<bool>>, inside: &Arc<Backings<Self>>) -> Self {
             seen.lock().unwrap().push(inside.0.try_lock().is_ok());
             Self(seen, Arc::downgrade(inside))
         }
@@ -226,7 +199,7 @@ mod tests {
     #[test]
     fn the_table_is_not_locked_while_a_registration_is_made_or_dropped() {
         let (seen, start) = (Mutex::default(), Instant::now());
-        let inside = Arc::new(Inside::default());
+        let inside = Arc::new(Backings::default());
         let make = |ino, since| {
             let made = inside.get(file(ino), Some(since), || Ok(Unlocked::new(&seen, &inside)));
             drop(made.unwrap());

@@ -10,14 +10,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use fuser::{Errno, FileAttr, FileType, Generation, INodeNo, ReplyEntry};
+use fuser::{Errno, FileAttr, Generation, ReplyEntry};
 use rustix::fs::{Mode, OFlags};
 
-use super::attr::NO_TTL;
+use super::attr::{NO_TTL, attr};
 use super::nodes::{ROOT, Stale};
 use super::state::State;
+use crate::file::service::{FileKind, ListedName, Stat};
 use crate::sync::random::new_guid;
 
 /// The node of the directory. No file has such a number, and no count of ours gets there.
@@ -85,13 +86,13 @@ impl Cuts {
 /// Answers the lookup of a name that is ours: raises the generation of the node that it says.
 pub fn lookup(state: &State, parent: u64, name: &str, reply: ReplyEntry) {
     if parent == ROOT {
-        return reply.entry(&DIR_TTL, &attr(DIR, FileType::Directory), Generation(0));
+        return reply.entry(&DIR_TTL, &shown(DIR, FileKind::Directory), Generation(0));
     }
     let wanted = state.to_cut.wanted.lock().expect(POISON).remove(name);
     match wanted.and_then(|wanted| Some((wanted.node, raise(state, &wanted)?))) {
         // Whoever looks the file up by its name next gets its attributes.
         Some((node, generation)) => {
-            reply.entry(&NO_TTL, &attr(node, FileType::RegularFile), Generation(generation));
+            reply.entry(&NO_TTL, &shown(node, FileKind::File), Generation(generation));
         }
         None => reply.error(Errno::ENOENT),
     }
@@ -147,25 +148,12 @@ fn is_found(path: &Path) -> bool {
     rustix::fs::open(path, flags, Mode::empty()).is_ok()
 }
 
-fn attr(node: u64, kind: FileType) -> FileAttr {
-    let time = SystemTime::UNIX_EPOCH;
-    FileAttr {
-        ino: INodeNo(node),
-        size: 0,
-        blocks: 0,
-        atime: time,
-        mtime: time,
-        ctime: time,
-        crtime: time,
-        kind,
-        perm: if kind == FileType::Directory { 0o700 } else { 0 },
-        nlink: 1,
-        uid: rustix::process::geteuid().as_raw(),
-        gid: rustix::process::getegid().as_raw(),
-        rdev: 0,
-        blksize: 4096,
-        flags: 0,
-    }
+fn shown(node: u64, kind: FileKind) -> FileAttr {
+    let bare = Stat::unknown(&ListedName { name: String::new(), kind, ino: node });
+    let mode = bare.mode | if kind == FileKind::Directory { 0o700 } else { 0 };
+    let uid = rustix::process::geteuid().as_raw();
+    let gid = rustix::process::getegid().as_raw();
+    attr(node, &Stat { mode, uid, gid, ..bare })
 }
 
 #[cfg(test)]
@@ -190,7 +178,7 @@ mod tests {
         let root = share.stat(&SharePath::root()).unwrap().id;
         let client = Arc::new(Client { session: 1, name: "test".to_owned() });
         let followed = Followed::alone(Arc::new(share));
-        (State::new(followed, MountOptions::default(), client, root), tmp)
+        (State::new(followed, MountOptions::default(), client, root).unwrap(), tmp)
     }
 
     #[test]

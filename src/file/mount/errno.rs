@@ -13,26 +13,41 @@ pub fn errno(error: &FileError) -> Errno {
     }
 }
 
+/// The errnos that refusals have and faults can name.
+const NAMES: [(&str, i32); 21] = [
+    ("EACCES", libc::EACCES),
+    ("EAGAIN", libc::EAGAIN),
+    ("EBUSY", libc::EBUSY),
+    ("EDQUOT", libc::EDQUOT),
+    ("EEXIST", libc::EEXIST),
+    ("EFBIG", libc::EFBIG),
+    ("EINTR", libc::EINTR),
+    ("EINVAL", libc::EINVAL),
+    ("EIO", libc::EIO),
+    ("EISDIR", libc::EISDIR),
+    ("EMFILE", libc::EMFILE),
+    ("ENFILE", libc::ENFILE),
+    ("ENOENT", libc::ENOENT),
+    ("ENOLCK", libc::ENOLCK),
+    ("ENOSPC", libc::ENOSPC),
+    ("ENOTDIR", libc::ENOTDIR),
+    ("ENOTEMPTY", libc::ENOTEMPTY),
+    ("EPERM", libc::EPERM),
+    ("EROFS", libc::EROFS),
+    ("ESTALE", libc::ESTALE),
+    ("ETIMEDOUT", libc::ETIMEDOUT),
+];
+
 /// The name of the errno of a refusal.
 pub fn name_of(denial: &Denial) -> &'static str {
-    match of_denial(denial).code() {
-        libc::EACCES => "EACCES",
-        libc::EAGAIN => "EAGAIN",
-        libc::EBUSY => "EBUSY",
-        libc::EEXIST => "EEXIST",
-        libc::EFBIG => "EFBIG",
-        libc::EINTR => "EINTR",
-        libc::EINVAL => "EINVAL",
-        libc::EIO => "EIO",
-        libc::EISDIR => "EISDIR",
-        libc::ENFILE => "ENFILE",
-        libc::ENOENT => "ENOENT",
-        libc::ENOLCK => "ENOLCK",
-        libc::ENOTDIR => "ENOTDIR",
-        libc::ENOTEMPTY => "ENOTEMPTY",
-        libc::ESTALE => "ESTALE",
-        other => unreachable!("{denial} has errno {other}, which has no name here"),
-    }
+    let code = of_denial(denial).code();
+    NAMES.iter().find(|(_, number)| *number == code).expect("each refusal's errno has a name").0
+}
+
+/// The errno of that name.
+pub fn named(name: &str) -> Option<Errno> {
+    let (_, number) = NAMES.iter().find(|(known, _)| *known == name)?;
+    Some(Errno::from_i32(*number))
 }
 
 /// The errno of a system call that latchfs made.

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fuser::Errno;
 
 use super::driver::Requester;
+use super::errno::named;
 use super::park::Waited;
 use super::state::State;
 use crate::bench::Controls;
@@ -258,27 +259,6 @@ fn errno(status: u16, code: &str) -> Errno {
         409 | 412 => Errno::EBUSY,
         507 => Errno::ENOSPC,
         _ => Errno::EIO,
-    })
-}
-
-fn named(code: &str) -> Option<Errno> {
-    Some(match code {
-        "EACCES" => Errno::EACCES,
-        "EAGAIN" => Errno::EAGAIN,
-        "EBUSY" => Errno::EBUSY,
-        "EDQUOT" => Errno::EDQUOT,
-        "EEXIST" => Errno::EEXIST,
-        "EINTR" => Errno::EINTR,
-        "EIO" => Errno::EIO,
-        "EMFILE" => Errno::EMFILE,
-        "ENFILE" => Errno::ENFILE,
-        "ENOENT" => Errno::ENOENT,
-        "ENOSPC" => Errno::ENOSPC,
-        "EPERM" => Errno::EPERM,
-        "EROFS" => Errno::EROFS,
-        "ESTALE" => Errno::ESTALE,
-        "ETIMEDOUT" => Errno::ETIMEDOUT,
-        _ => return None,
     })
 }
 

@@ -99,53 +99,18 @@ impl From<UnlinkMode> for NameRules {
 }
 
 /// Returns the size and use of the share for `statfs(2)`; `None` to show those of the disk.
-#[derive(Clone)]
-pub struct SpaceSource(Arc<dyn Fn() -> Option<FileSystemSpace> + Send + Sync>);
+pub type SpaceSource = Arc<dyn Fn() -> Option<FileSystemSpace> + Send + Sync>;
 
-impl SpaceSource {
-    /// Calls `source` for each request.
-    pub fn new(source: impl Fn() -> Option<FileSystemSpace> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(source))
-    }
-
-    fn ask(&self) -> Option<FileSystemSpace> {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for SpaceSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SpaceSource")
-    }
-}
-
-/// A callback that is called once when the mount has ended, for whatever reason.
-#[derive(Clone)]
-pub struct OnEnd(Arc<dyn Fn() + Send + Sync>);
-
-impl OnEnd {
-    /// A callback; it must not wait for the mount.
-    pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-
-    fn tell(&self) {
-        (self.0)();
-    }
-}
-
-impl fmt::Debug for OnEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnEnd")
-    }
-}
+/// A callback that is called once when the mount has ended, for whatever reason. It must not wait
+/// for the mount.
+pub type OnEnd = Arc<dyn Fn() + Send + Sync>;
 
 /// The number of workers of a mount. On two cores an open and its close take half the time that
 /// they take with one worker.
 pub const WORKERS: usize = 8;
 
 /// How a mount behaves.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct MountOptions {
     /// The share mode of opens that no rule and no policy names another for.
@@ -183,6 +148,12 @@ pub struct MountOptions {
     pub on_end: Option<OnEnd>,
     /// The gates and faults that calls on the mount meet.
     pub controls: Option<MountControls>,
+}
+
+impl fmt::Debug for MountOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MountOptions").finish_non_exhaustive()
+    }
 }
 
 impl Default for MountOptions {

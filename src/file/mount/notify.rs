@@ -48,7 +48,7 @@ impl Notices {
             let forget = |name: &Stale| {
                 drop(to_kernel.inval_entry(INodeNo(name.parent), OsStr::new(&name.name)));
             };
-            run(&receiver, forget, KEPT_FOR, || backings.sweep());
+            run(&receiver, forget, KEPT_FOR, || backings.sweep(Instant::now()));
         })?;
         // A second start would be a second mount of one driver, which nobody makes.
         drop(self.open.set((notifier, sender)));

@@ -147,9 +147,13 @@ impl Mount {
         let mut mounts = mounts::all();
         mounts.retain(|mount| mount.path == resolved);
         let device = mounts.last().map_or(0, |mount| mount.device);
-        let state = Arc::new(State::new(followed, options, Arc::new(client), root));
-        match serve(&state, fuse, path) {
-            Ok(session) => {
+        let state = State::new(followed, options, Arc::new(client), root).map_err(system);
+        let served = state.and_then(|state| {
+            let state = Arc::new(state);
+            Ok((serve(&state, fuse, path)?, state))
+        });
+        match served {
+            Ok((session, state)) => {
                 let (path, session) = (path.to_owned(), Some(session));
                 Ok(Self { path, resolved, device, state, session })
             }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use fuser::{BackingId, Errno, FileAttr};
 
@@ -45,7 +46,7 @@ pub struct State {
     pub notices: Notices,
     pub park: Arc<Park>,
     /// For calls that take long by their kind.
-    pub pool: Arc<Pool>,
+    pub pool: Pool,
     /// Started with the workers.
     pub aside: OnceLock<Aside>,
     /// Follows the share while the mount lives.
@@ -71,17 +72,17 @@ impl State {
         options: MountOptions,
         client: Arc<Client>,
         root: FileId,
-    ) -> Self {
+    ) -> std::io::Result<Self> {
         let case_sensitive =
             followed.share().options().case == crate::file::service::Case::Sensitive;
         let nodes = Nodes::new(root, case_sensitive);
-        Self {
+        Ok(Self {
             policy: Policy::new(options.default_share, options.rules.clone()),
             followed,
             options,
             client,
             park: Arc::new(Park::new(Arc::clone(&nodes.moves))),
-            pool: Arc::default(),
+            pool: Pool::start()?,
             nodes,
             notices: Notices::default(),
             aside: OnceLock::new(),
@@ -97,7 +98,7 @@ impl State {
             ending: AtomicBool::new(false),
             adopts: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-        }
+        })
     }
 
     /// The share that is mounted now.
@@ -114,7 +115,7 @@ impl State {
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
         if let Some(on_end) = &self.options.on_end {
-            on_end.tell();
+            on_end();
         }
     }
 
@@ -268,7 +269,7 @@ impl State {
         keep: bool,
         register: impl FnOnce() -> std::io::Result<BackingId>,
     ) -> std::io::Result<Arc<BackingId>> {
-        let (backing, first_kept) = self.backings.get(file, keep, register)?;
+        let (backing, first_kept) = self.backings.get(file, keep.then(Instant::now), register)?;
         if first_kept {
             self.notices.sweep_later();
         }

@@ -86,7 +86,7 @@ impl FileDownload {
         let length = self.length();
         let DownloadSource::Live(reader) = &mut self.source else { return None };
         let bytes = reader.take_bytes()?;
-        (bytes.as_ref().len() as u64 == length).then(|| Bytes::from_owner(bytes))
+        (bytes.len() as u64 == length).then(|| bytes.into())
     }
 
     /// All of it, for a range that fits in memory.

@@ -45,7 +45,7 @@ pub use tally::Tally;
 
 // Types of the rules and the store that arguments and answers are made of.
 pub use crate::disk::StoreError;
-pub use crate::file::store::share::data::{read_at, set_len, write_at};
+pub use crate::file::store::share::data::{read_at, set_len, timespec, write_at};
 pub use crate::file::store::share::difference::ChangedRange;
 pub use crate::file::store::share::{
     Case, Control, CopyProgress, CopyState, ETag, FileKind, FoundFile, HttpHeaders, ListedName,

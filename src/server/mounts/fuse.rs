@@ -175,7 +175,7 @@ impl Mounts {
 
 fn tell_end(stop: &Sender<Stop>) -> OnEnd {
     let stop = stop.clone();
-    OnEnd::new(move || {
+    Arc::new(move || {
         // The receiver goes with the server.
         let _ = stop.send(Stop::MountEnded);
     })
@@ -183,7 +183,7 @@ fn tell_end(stop: &Sender<Stop>) -> OnEnd {
 
 fn space_of(file: &Arc<FileService>, name: &str) -> SpaceSource {
     let (file, name) = (Arc::downgrade(file), name.to_owned());
-    SpaceSource::new(move || file.upgrade()?.space(&name).ok())
+    Arc::new(move || file.upgrade()?.space(&name).ok())
 }
 
 /// True if this process can make no mount on this machine, wherever.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
-use super::smb_properties::SmbProperties;
+use super::file_properties::SmbProperties;
 use crate::disk::StoreError;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, ListedName, OpenFor, Record, Stat};

@@ -123,7 +123,7 @@ pub fn data_ranges(fd: impl AsFd, window: Range<u64>) -> Result<Vec<Range<u64>>,
         let data = match rustix::fs::seek(&fd, SeekFrom::Data(at)) {
             Ok(data) if data < end => data,
             Ok(_) | Err(Errno::NXIO) => break,
-            Err(Errno::INVAL | Errno::OPNOTSUPP) => at,
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => at,
             Err(errno) => return Err(StoreError::from_errno("looking for data", errno)),
         };
         let hole = match rustix::fs::seek(&fd, SeekFrom::Hole(data)) {
@@ -296,20 +296,19 @@ pub fn set_times(
     accessed: Option<Timestamp>,
     written: Option<Timestamp>,
 ) -> Result<(), StoreError> {
-    let times =
-        Timestamps { last_access: timespec(accessed), last_modification: timespec(written) };
+    let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let times = Timestamps {
+        last_access: accessed.map_or(omitted, timespec),
+        last_modification: written.map_or(omitted, timespec),
+    };
     rustix::fs::utimensat(fd, "", &times, AtFlags::EMPTY_PATH).map_err(doing("setting times"))
 }
 
-fn timespec(time: Option<Timestamp>) -> Timespec {
+/// A moment as system calls take it. Euclidean, so that the nanoseconds of a time before 1970 are
+/// not negative.
+pub fn timespec(Timestamp(nanos): Timestamp) -> Timespec {
     const SECOND: i64 = 1_000_000_000;
-    match time {
-        // Euclidean, so that the nanoseconds of a time before 1970 are not negative.
-        Some(Timestamp(nanos)) => {
-            Timespec { tv_sec: nanos.div_euclid(SECOND), tv_nsec: nanos.rem_euclid(SECOND) }
-        }
-        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-    }
+    Timespec { tv_sec: nanos.div_euclid(SECOND), tv_nsec: nanos.rem_euclid(SECOND) }
 }
 
 #[cfg(test)]

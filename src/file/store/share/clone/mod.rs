@@ -1,7 +1,7 @@
 //! Copies a file's bytes and attributes from one descriptor to another.
 //!
 //! Decides the method: shared extents (reflink) where the file system supports them, else the data
-//! extents one by one so that holes stay holes, else every byte. The name of the target, and what
+//! extents one by one so that holes stay holes. The name of the target, and what
 //! happens to a half-written target, are decided by the caller.
 
 #[cfg(test)]
@@ -11,28 +11,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{AtFlags, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
+use super::data::{self, timespec};
 use super::stat::Stat;
 use crate::disk::error::{StoreError, doing};
-use crate::rules::{FileId, Timestamp};
+use crate::rules::FileId;
 
 /// Bytes moved between two looks at [`Control`].
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// The longest list of attribute names or attribute value the kernel hands out.
 const XATTR_BYTES_MAX: usize = 64 * 1024;
-
-/// How the bytes got across; in the order in which they are tried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CopyMethod {
-    /// Both files share their extents until one is written.
-    Reflink,
-    /// Data extents were copied, holes left out.
-    SparseCopy,
-    /// Every byte was copied: the file system does not tell where its holes are.
-    Copy,
-}
 
 /// How far a copy has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -123,42 +113,22 @@ impl<'a> Meter<'a> {
 }
 
 /// Copies bytes, user attributes, owner, mode and times of the regular file `source` into the
-/// empty file `target`. Moves the file offset of `source`; `first` is the first way to try
-/// ([`CopyMethod::Reflink`] unless a test wants another).
+/// empty file `target`. Moves the file offset of `source`.
 pub fn clone_file(
     source: impl AsFd,
     target: impl AsFd,
-    first: CopyMethod,
     meter: &mut Meter<'_>,
-) -> Result<CopyMethod, CloneError> {
+) -> Result<(), CloneError> {
     let (source, target) = (source.as_fd(), target.as_fd());
     let stat = Stat::of(source)?;
-    let way = clone_bytes(source, target, stat.size, first, meter)?;
-    copy_xattrs(source, target)?;
-    apply_stat(target, &stat)?;
-    Ok(way)
-}
-
-fn clone_bytes(
-    source: BorrowedFd<'_>,
-    target: BorrowedFd<'_>,
-    size: u64,
-    first: CopyMethod,
-    meter: &mut Meter<'_>,
-) -> Result<CopyMethod, CloneError> {
-    if first == CopyMethod::Reflink && share_extents(source, target)? {
-        meter.bytes(size)?;
-        return Ok(CopyMethod::Reflink);
-    }
-    let mut pump = Pump::new(source, target, meter);
-    let way = if first != CopyMethod::Copy && pump.extents(0, size)? {
-        CopyMethod::SparseCopy
+    if share_extents(source, target)? {
+        meter.bytes(stat.size)?;
     } else {
-        pump.run(0, size)?;
-        CopyMethod::Copy
-    };
-    rustix::fs::ftruncate(target, size).map_err(|errno| doing("setting a length")(errno))?;
-    Ok(way)
+        Pump::new(source, target, meter).run(0..stat.size)?;
+        data::set_len(target, stat.size)?;
+    }
+    copy_xattrs(source, target)?;
+    Ok(apply_stat(target, &stat)?)
 }
 
 /// Lets the empty file `target` share all extents of `source`: its bytes, and nothing else of it.
@@ -183,10 +153,7 @@ pub fn copy_range(
 ) -> Result<(), StoreError> {
     let mut go_on = |_| Control::Continue;
     let mut meter = Meter::new(&mut go_on);
-    let mut pump = Pump::new(source.as_fd(), target.as_fd(), &mut meter);
-    let copied = pump
-        .extents(range.start, range.end)
-        .and_then(|told| if told { Ok(()) } else { pump.run(range.start, range.end) });
+    let copied = Pump::new(source.as_fd(), target.as_fd(), &mut meter).run(range);
     copied.map_err(|error| match error {
         CloneError::Store(error) => error,
         CloneError::Cancelled => unreachable!("the meter above never says so"),
@@ -207,36 +174,23 @@ impl<'a, 'm> Pump<'a, 'm> {
         Self { source, target, in_kernel: true, buffer: Vec::new(), meter }
     }
 
-    /// Copies the data extents of `from..to`; false, with nothing written, where the file system
-    /// does not tell them.
-    fn extents(&mut self, from: u64, to: u64) -> Result<bool, CloneError> {
-        let mut at = from;
-        while at < to {
-            let data = match rustix::fs::seek(self.source, SeekFrom::Data(at)) {
-                Ok(data) => data.min(to),
-                Err(Errno::NXIO) => to,
-                Err(_) if at == from => return Ok(false),
-                Err(errno) => return Err(doing("looking for data")(errno).into()),
-            };
-            self.meter.bytes(data - at)?;
-            if data == to {
-                break;
-            }
-            at = match rustix::fs::seek(self.source, SeekFrom::Hole(data)) {
-                Ok(hole) => hole.min(to),
-                Err(Errno::NXIO) => to,
-                Err(errno) => return Err(doing("looking for a hole")(errno).into()),
-            };
-            self.run(data, at)?;
+    /// Copies the parts of `range` that hold data; all of it where the file system does not tell.
+    fn run(&mut self, range: Range<u64>) -> Result<(), CloneError> {
+        let mut at = range.start;
+        for part in data::data_ranges(self.source, range.clone())? {
+            self.meter.bytes(part.start - at)?;
+            self.part(part.clone())?;
+            at = part.end;
         }
-        Ok(true)
+        self.meter.bytes(range.end - at)
     }
 
-    /// Copies `from..to`; stops early where the source has shrunk meanwhile.
-    fn run(&mut self, from: u64, to: u64) -> Result<(), CloneError> {
-        let mut at = from;
-        while at < to {
-            let want = usize::try_from(to - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+    /// Copies a part; stops early where the source has shrunk meanwhile.
+    fn part(&mut self, part: Range<u64>) -> Result<(), CloneError> {
+        let mut at = part.start;
+        while at < part.end {
+            let left = usize::try_from(part.end - at).unwrap_or(CHUNK_BYTES);
+            let want = left.min(CHUNK_BYTES);
             let count = match self.chunk_in_kernel(at, want)? {
                 0 => self.chunk_by_hand(at, want)?,
                 count => count,
@@ -277,16 +231,8 @@ impl<'a, 'm> Pump<'a, 'm> {
 
     fn chunk_by_hand(&mut self, at: u64, want: usize) -> Result<usize, StoreError> {
         self.buffer.resize(CHUNK_BYTES, 0);
-        let piece = &mut self.buffer[..want];
-        let count = rustix::io::retry_on_intr(|| rustix::io::pread(self.source, &mut *piece, at))
-            .map_err(doing("reading"))?;
-        let mut written = 0;
-        while written < count {
-            written += rustix::io::retry_on_intr(|| {
-                rustix::io::pwrite(self.target, &piece[written..count], at + written as u64)
-            })
-            .map_err(doing("writing"))?;
-        }
+        let count = data::read_at(self.source, &mut self.buffer[..want], at)?;
+        data::write_at(self.target, &self.buffer[..count], at)?;
         Ok(count)
     }
 }
@@ -351,11 +297,4 @@ pub(crate) fn apply_link_stat(
 
 fn times(stat: &Stat) -> Timestamps {
     Timestamps { last_access: timespec(stat.accessed), last_modification: timespec(stat.written) }
-}
-
-fn timespec(moment: Timestamp) -> Timespec {
-    Timespec {
-        tv_sec: moment.0.div_euclid(1_000_000_000),
-        tv_nsec: moment.0.rem_euclid(1_000_000_000),
-    }
 }

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::clone::{
-    CloneError, CopyMethod, Meter, apply_link_stat, apply_stat, clone_file, copy_xattrs,
+    CloneError, Meter, apply_link_stat, apply_stat, clone_file, copy_xattrs,
 };
 use super::super::stat::{FileKind, Stat};
 use super::{SnapshotError, origin};
@@ -161,7 +161,7 @@ impl DirectoryPair<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let target = rustix::fs::openat(&self.target, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|errno| StoreError::from_errno("making a file", errno))?;
-        clone_file(source, &target, CopyMethod::Reflink, meter)?;
+        clone_file(source, &target, meter)?;
         if self.trees.origins {
             origin::set(&target, stat.id);
         }
