@@ -31,8 +31,7 @@
 //!   cut               has the kernel drop what is open through a node
 //!   retries           opens of missing files, which the kernel repeats once
 //!   session           the life of a mount
-//!   attach            mounting and unmounting a FUSE device
-//!   dead              a mount whose server died, and the one that takes its place
+//!   attach      mounting and unmounting a FUSE device, also in the place of a dead mount
 //!   mounts            the table of mounts, and the processes that use one
 //! ```
 
@@ -43,7 +42,6 @@ mod attrs;
 mod backings;
 mod cut;
 mod data;
-mod dead;
 mod dirs;
 mod driver;
 mod errno;
@@ -66,7 +64,7 @@ mod session;
 mod state;
 mod watch;
 
-pub use dead::clear_dead;
+pub use attach::clear_dead;
 pub use errno::name_of as errno_name;
 pub use gates_and_faults::{MountCall, MountControls};
 pub use policy::ShareRule;

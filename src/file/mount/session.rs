@@ -1,4 +1,4 @@
-//! Mounting and unmounting. The remains of a mount whose server died are in [`super::dead`].
+//! Mounting and unmounting. The remains of a mount whose server died are in [`super::attach`].
 
 use std::fs;
 use std::io;
@@ -12,8 +12,7 @@ use rustix::thread::CapabilitySet;
 
 use super::MountOptions;
 use super::aside::Aside;
-use super::attach::{Attachment, Detach, abort, detach};
-use super::dead::{self, is_dead};
+use super::attach::{self, Attachment, Detach, abort, detach, is_dead};
 use super::driver::Driver;
 use super::mounts::{self, Among, users_of};
 use super::state::State;
@@ -136,7 +135,7 @@ impl Mount {
             read_only: options.read_only,
             allow_other: options.allow_other,
         };
-        let replaced = if dead { dead::replace(&resolved, &attachment)? } else { None };
+        let replaced = if dead { attach::replace(&resolved, &attachment)? } else { None };
         let fuse = if let Some(fuse) = replaced {
             fuse
         } else {

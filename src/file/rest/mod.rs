@@ -3,19 +3,15 @@
 //! ```text
 //!   operations   the table: shape, permissions and function of each operation
 //!   service      list shares
-//!   share        create, delete, restore, properties, metadata, statistics, snapshots
-//!   policies     the access policies of a share
-//!   permissions  the permissions (security descriptors) of a share
-//!   provisioned  the IOPS and bandwidth of a share
+//!   share         a share as a whole, its access policies and permissions
 //!   leases       leases of shares, snapshots and files
 //!   directory    create, delete, properties and metadata of directories
 //!   list         the entries of a directory
-//!   file         create, delete, properties and metadata of files
+//!   file          create, delete, properties and metadata of files; renames
 //!   content      reading and writing ranges
 //!   download     the bytes of a long answer
 //!   ranges       which ranges hold data, and what changed since a snapshot
 //!   links        symbolic and hard links
-//!   rename       files and directories
 //!   copy         Copy File and Abort Copy File
 //!   from_url     Put Range From URL, and copies from other servers
 //!   source       the file that a request names as its source
@@ -45,11 +41,7 @@ mod leases;
 mod links;
 mod list;
 pub mod operations;
-mod permissions;
-mod policies;
-mod provisioned;
 mod ranges;
-mod rename;
 mod rest_path;
 mod service;
 mod share;

@@ -1,7 +1,7 @@
 //! The shares of an account, page by page.
 
 use super::FileCall;
-use super::provisioned::Provisioned;
+use super::share::Provisioned;
 use crate::file::service::shares::{LIST_MAX, ListOptions, ShareInfo};
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;

@@ -1,19 +1,26 @@
-//! A share as a whole: create, delete, restore, properties, metadata, statistics, snapshots.
+//! A share as a whole: create, delete, restore, properties, metadata, statistics, snapshots, access
+//! policies, permissions (security descriptors, JSON both ways), and the provisioned figures, which
+//! are kept and shown and make nothing here any faster or slower.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use super::FileCall;
-use super::provisioned::Provisioned;
 use crate::file::service::FileServiceError;
 use crate::file::service::shares::{
-    Control, DeleteShareSnapshots, NewShare, ShareChanges, ShareDenial, ShareInfo, ShareProperties,
-    ShareRef, ShareVersion,
+    AccessTier, Control, DeleteShareSnapshots, NewShare, PermissionFormat, SecurityDescriptor,
+    ShareChanges, ShareDenial, ShareInfo, ShareProperties, ShareRef, ShareVersion,
 };
+use crate::http::auth::Permission::Delete;
+use crate::http::auth::{AuthError, GrantedBy, SasScope};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
+use crate::http::policies::{read_timed_policies, write_policies};
 use crate::http::reply::Reply;
 use crate::http::xml::Xml;
+use crate::rules::policy::SentPolicy;
 use crate::rules::time::rfc1123;
 
 /// Headers that are kept and given back, and mean nothing here.
@@ -188,4 +195,126 @@ fn of_share(info: &ShareInfo) -> Reply {
 /// `ETag` and `Last-Modified` of a share.
 pub(super) fn share_version(reply: Reply, version: ShareVersion) -> Reply {
     reply.version(version.tag, version.modified)
+}
+
+impl FileCall<'_> {
+    pub(super) fn access_policy(&self) -> Answer {
+        let info = self.engine()?.properties(&self.share_ref(None)?)?;
+        let policies = info.properties.policies.iter().map(SentPolicy::from);
+        let xml = write_policies(policies);
+        let properties = &info.properties;
+        Ok(Reply::ok().xml(xml).version(properties.tag, properties.modified))
+    }
+
+    pub(super) fn set_access_policy(&self) -> Answer {
+        let snapshot = self.snapshot()?;
+        let at = self.share_ref(snapshot.as_ref())?;
+        let policies = read_timed_policies(&self.request.body)?;
+        Ok(share_version(Reply::ok(), self.engine()?.set_policies(&at, policies)?))
+    }
+}
+
+/// A permission as a body.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    permission: String,
+    #[serde(default)]
+    format: Option<String>,
+}
+
+impl FileCall<'_> {
+    pub(super) fn create_permission(&self) -> Answer {
+        self.check_may_delete_too()?;
+        let snapshot = self.snapshot()?;
+        let document: Document = serde_json::from_slice(&self.request.body).map_err(|error| {
+            Refusal::bad("InvalidInput", format!("The body is not a permission: {error}."))
+        })?;
+        let permission = match format(document.format.as_deref())? {
+            None | Some(PermissionFormat::Sddl) => SecurityDescriptor::Sddl(document.permission),
+            Some(PermissionFormat::Binary) => SecurityDescriptor::Binary(document.permission),
+        };
+        let at = self.share_ref(snapshot.as_ref())?;
+        let key = self.engine()?.create_permission(&at, &permission)?;
+        Ok(Reply::created().header("x-ms-file-permission-key", key))
+    }
+
+    /// A SAS of the share needs write and delete to create a permission; the table asks for write.
+    fn check_may_delete_too(&self) -> Result<(), Refusal> {
+        match &self.grant.by {
+            GrantedBy::Sas { scope: SasScope::Container | SasScope::Object, permissions }
+                if !permissions.contains(Delete) =>
+            {
+                let (granted, needed) = (permissions.letters(), vec![Delete]);
+                Err(AuthError::PermissionMismatch { granted, needed }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn permission(&self) -> Answer {
+        let key = self.request.required("x-ms-file-permission-key")?;
+        let wanted = format(self.request.header("x-ms-file-permission-format")?)?;
+        let found = self.engine()?.permission(&self.share_ref(None)?, key, wanted)?;
+        let format = match found.format() {
+            PermissionFormat::Sddl => "Sddl",
+            PermissionFormat::Binary => "Binary",
+        };
+        let document =
+            Document { permission: found.text().to_owned(), format: Some(format.to_owned()) };
+        let json = serde_json::to_vec(&document).expect("two texts are always JSON");
+        Ok(Reply::ok().bytes("application/json", json))
+    }
+}
+
+fn format(text: Option<&str>) -> Result<Option<PermissionFormat>, Refusal> {
+    match text {
+        None => Ok(None),
+        Some(text) if text.eq_ignore_ascii_case("sddl") => Ok(Some(PermissionFormat::Sddl)),
+        Some(text) if text.eq_ignore_ascii_case("binary") => Ok(Some(PermissionFormat::Binary)),
+        Some(text) => {
+            Err(Refusal::header("x-ms-file-permission-format", text, "it must be Sddl or Binary"))
+        }
+    }
+}
+
+const IOPS: &str = "x-ms-share-provisioned-iops";
+const BANDWIDTH: &str = "x-ms-share-provisioned-bandwidth-mibps";
+/// The least that a share may burst to.
+const BURST_IOPS_MIN: u64 = 10_000;
+/// Seconds of a full burst that can be saved up.
+const BURST_SECONDS: u64 = 3_600;
+
+/// The figures of one share.
+pub struct Provisioned {
+    iops: u64,
+    bandwidth_mibps: u64,
+}
+
+impl Provisioned {
+    /// Those of a share that was given some, or that is of the premium tier, which derives them
+    /// from the quota; none for others.
+    pub fn of(share: &ShareProperties) -> Option<Self> {
+        let asked = |name: &str| share.settings.get(name)?.parse().ok();
+        let (iops, bandwidth) = (asked(IOPS), asked(BANDWIDTH));
+        if iops.is_none() && bandwidth.is_none() && share.access_tier != AccessTier::Premium {
+            return None;
+        }
+        let quota = u64::from(share.quota_gib);
+        Some(Self {
+            iops: iops.unwrap_or(3_000 + quota),
+            bandwidth_mibps: bandwidth.unwrap_or(100 + quota.div_ceil(10)),
+        })
+    }
+
+    /// Header, element of List Shares, and value of each figure.
+    pub fn figures(&self) -> [(&'static str, &'static str, u64); 4] {
+        let burst = self.iops.saturating_mul(3).max(BURST_IOPS_MIN);
+        let credits = (burst - self.iops.min(burst)).saturating_mul(BURST_SECONDS);
+        [
+            (IOPS, "ProvisionedIops", self.iops),
+            (BANDWIDTH, "ProvisionedBandwidthMiBps", self.bandwidth_mibps),
+            ("x-ms-share-included-burst-iops", "IncludedBurstIops", burst),
+            ("x-ms-share-max-burst-credits-for-iops", "MaxBurstCreditsForIops", credits),
+        ]
+    }
 }

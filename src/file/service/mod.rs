@@ -10,7 +10,7 @@
 //!   mounted   the mount's requests that handles can refuse
 //!   requests/ REST operations on files and directories, each a momentary open
 //!   shares/   all shares: created, deleted, restored, and the properties of each
-//!   tally     how much is held, for metrics; held: what is held, one by one
+//!   held      what is held, and how much, for metrics
 //! ```
 
 mod error;
@@ -21,7 +21,6 @@ mod opens;
 pub(crate) mod requests;
 mod share;
 pub mod shares;
-mod tally;
 
 pub use crate::file::service::requests::{
     Asking, Awaiting, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry, DirectoryPage,
@@ -30,18 +29,17 @@ pub use crate::file::service::requests::{
     RestRename, Semantics, SmbProperties, Started, StartedRemote, TimeChange,
 };
 pub use error::{FileError, Result};
-pub use held::{HeldLock, PendingName};
+pub use held::{HeldLock, Obstacle, PendingName, Tally};
 pub use mounted::{MoveHow, NameRules};
 pub use names::{FileSystemSpace, Unlinked};
 pub use opens::{
     BasicTimes, ClosedHandle, Creation, Described, ForceClosed, Handle, HandleInfo, HandlePage,
-    IO_MAX, LOCK_WAIT_MAX, ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
+    IO_MAX, LOCK_WAIT_MAX, ListedHandle, OpenedFile, PosixOpen, Standard, WhichHandles,
 };
 pub use share::{
     Attempt, ChangeNotice, LISTENERS_MAX, RELEASE_LOOK, RELEASE_WAIT, Share, ShareOptions,
 };
 pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
-pub use tally::Tally;
 
 // Types of the rules and the store that arguments and answers are made of.
 pub use crate::disk::StoreError;

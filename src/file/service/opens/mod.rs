@@ -6,7 +6,7 @@
 //!   io           reading and writing through a handle
 //!   locks        byte-range locks, waiting with a bound
 //!   force_close  closing other clients' handles
-//!   handles      List Handles; why: what could refuse a request on a file
+//!   handles       List Handles
 //! ```
 
 pub(crate) mod force_close;
@@ -16,7 +16,6 @@ pub(crate) mod locks;
 pub(crate) mod open;
 pub(crate) mod posix;
 pub(crate) mod table;
-pub(crate) mod why;
 
 pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};
 pub use handles::{Described, HandlePage, ListedHandle};
@@ -24,4 +23,3 @@ pub use io::{BasicTimes, HandleInfo, IO_MAX, Standard};
 pub use locks::LOCK_WAIT_MAX;
 pub use open::{Handle, OpenedFile};
 pub use posix::{Creation, PosixOpen};
-pub use why::Obstacle;

@@ -12,14 +12,35 @@
 //!   leases       leases of files on disk
 //!   permissions  security descriptors by key
 //!   releases     waiting for a release
-//!   journal      clock and log of events
 //!   changes      notices to listeners that keep cached copies or hand out descriptors
 //! ```
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use changes::{CloseListeners, Observers};
+use disk::Disk;
+use name_lock::NameLock;
+use permissions::Drafts;
+use releases::Releases;
+
+use super::error::{FileError, Result};
+use super::opens::open::Handle;
+use super::opens::table::{Latched, OpenTable};
+use super::requests::copy::RunningCopies;
+use crate::clock::TimeSource;
+use crate::disk::StateDir;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{Births, Case, Granularity, Records, ShareDir};
+use crate::journal::{AccountJournal, Event, FileEvent, Happening};
+use crate::rules::{FileId, HandleId, Owner, Spelled, Timestamp};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 mod changes;
 mod deletion;
 mod disk;
-mod journal;
 mod leases;
 mod locate;
 mod name_lock;
@@ -27,34 +48,11 @@ mod permissions;
 mod records;
 mod releases;
 
-use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 pub use changes::{ChangeNotice, LISTENERS_MAX};
 pub(crate) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
 pub use releases::{Attempt, RELEASE_LOOK, RELEASE_WAIT};
 pub(crate) use releases::{Target, awaits_release};
-
-use super::error::Result;
-use super::opens::open::Handle;
-use super::opens::table::{Latched, OpenTable};
-use crate::clock::TimeSource;
-use crate::disk::StateDir;
-use crate::file::rules::{Denial, SharePath};
-use crate::file::service::requests::copy::RunningCopies;
-use crate::file::store::share::{Births, Case, Granularity, Records, ShareDir};
-use crate::journal::AccountJournal;
-use crate::rules::{HandleId, Spelled};
-use crate::sync::{AtomicU64, Mutex, Ordering};
-use changes::{CloseListeners, Observers};
-use disk::Disk;
-use journal::Journal;
-use name_lock::NameLock;
-use permissions::Drafts;
-use releases::Releases;
 
 /// Bits of a handle id that count within one run; the rest is the number of the run.
 const HANDLE_BITS: u32 = 40;
@@ -112,7 +110,8 @@ pub struct Share {
     snapshotted: AtomicBool,
     /// Permissions of requests under way.
     drafts: Drafts,
-    journal: Journal,
+    clock: Arc<dyn TimeSource>,
+    journal: AccountJournal,
     listeners: CloseListeners,
     observers: Observers,
 }
@@ -159,7 +158,8 @@ impl Share {
             copies: RunningCopies::default(),
             snapshotted: AtomicBool::new(false),
             drafts: Drafts::default(),
-            journal: Journal { clock, rows: journal },
+            clock,
+            journal,
             listeners: CloseListeners::default(),
             observers: Observers::default(),
         };
@@ -259,5 +259,49 @@ impl Share {
 impl fmt::Debug for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Share({}, {} files in use)", self.name, self.table.len())
+    }
+}
+
+impl Share {
+    /// The time now, by the clock that the share was opened with.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// True if grants and closes are noted too.
+    pub(crate) fn notes_all(&self) -> bool {
+        self.journal.journal().records_all()
+    }
+
+    /// Notes an event. That of an open has the identity of the file, whose lock the caller holds.
+    pub(crate) fn note(
+        &self,
+        file: Option<FileId>,
+        path: &SharePath,
+        who: &Owner,
+        what: Happening,
+    ) {
+        self.journal.push(Event::File(FileEvent {
+            share: Arc::clone(self.name()),
+            path: path.to_string(),
+            file,
+            who: who.clone(),
+            what,
+        }));
+    }
+
+    /// Notes a refusal, and passes the answer on.
+    pub(crate) fn note_refusal<T>(
+        &self,
+        operation: &'static str,
+        path: &SharePath,
+        who: &Owner,
+        answer: Result<T>,
+    ) -> Result<T> {
+        if let Err(FileError::Denied(denial)) = &answer {
+            let cause = Box::new(denial.cause((self.options.spelled)(denial)));
+            self.note(None, path, who, Happening::Refused { operation, cause });
+        }
+        answer
     }
 }

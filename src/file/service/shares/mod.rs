@@ -8,8 +8,7 @@
 //! ```text
 //!   lifecycle    create, delete, restore, purge
 //!   served       a share with what is kept of it as a whole
-//!   properties   what that is; settings: reading and setting it
-//!   lease        leases of shares and snapshots
+//!   properties   what that is; settings: reading and setting it, leases
 //!   permission   security descriptors by key
 //!   snapshot     taking and deleting snapshots; view: reading one
 //!   list         all of them, page by page
@@ -25,7 +24,6 @@
 
 mod error;
 mod followed;
-mod lease;
 mod lifecycle;
 mod list;
 mod permission;

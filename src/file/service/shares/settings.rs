@@ -1,18 +1,21 @@
-//! Reads and sets the properties of a share: metadata, access policies and usage among them.
+//! Reads and sets the properties of a share: metadata, access policies, usage and leases.
 //!
 //! Setting something of a leased share needs the lease ID. Reading needs none; one that is sent
-//! must match. Snapshots can be read and not set.
+//! must match. Snapshots can be read and leased, and not set. A lease is on the disk before it is
+//! acknowledged, and moves neither `ETag` nor Last-Modified.
 
-use super::super::FileSystemSpace;
 use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::list::ShareInfo;
 use super::properties::{ShareChanges, ShareProperties, ShareVersion};
+use super::served::Facts;
 use super::{FileService, ShareRef};
+use crate::file::service::FileSystemSpace;
 use crate::file::store::share::Metadata;
-use crate::rules::check_metadata;
-use crate::rules::lease::ShareUse;
+use crate::rules::lease::{LeaseDenial, LeaseId, ShareLease, ShareUse};
 use crate::rules::policy::{StoredPolicy, check_policies};
 use crate::rules::service::ServiceKind;
+use crate::rules::{Timestamp, check_metadata};
+use crate::sync::random;
 
 impl FileService {
     /// The properties of a share or a snapshot, access policies included.
@@ -110,5 +113,65 @@ impl FileService {
         properties.tag = properties.tag.stamped(&self.tags);
         served.keep_properties(properties.clone())?;
         Ok(properties)
+    }
+}
+
+impl FileService {
+    /// Takes the lease, for 15 to 60 seconds or -1 for ever; with a fresh ID if none is proposed.
+    pub fn acquire_lease(
+        &self,
+        at: &ShareRef<'_>,
+        duration: Option<i64>,
+        proposed: Option<LeaseId>,
+    ) -> FileServiceResult<(LeaseId, ShareVersion)> {
+        let fresh = random::lease_id();
+        self.lease(at, |lease, now| lease.acquire(duration, proposed, fresh, now))
+    }
+
+    /// Starts the duration anew.
+    pub fn renew_lease(&self, at: &ShareRef<'_>, id: LeaseId) -> FileServiceResult<ShareVersion> {
+        Ok(self.lease(at, |lease, now| lease.renew(id, now))?.1)
+    }
+
+    /// Gives the lease another ID.
+    pub fn change_lease(
+        &self,
+        at: &ShareRef<'_>,
+        current: LeaseId,
+        proposed: LeaseId,
+    ) -> FileServiceResult<(LeaseId, ShareVersion)> {
+        self.lease(at, |lease, now| lease.change(current, proposed, now))
+    }
+
+    /// Gives the lease up.
+    pub fn release_lease(&self, at: &ShareRef<'_>, id: LeaseId) -> FileServiceResult<ShareVersion> {
+        Ok(self.lease(at, |lease, _| lease.release(id))?.1)
+    }
+
+    /// Ends the lease within `period` seconds; the seconds left. An ID is not needed, and one
+    /// that came along is not looked at.
+    pub fn break_lease(
+        &self,
+        at: &ShareRef<'_>,
+        period: Option<i64>,
+    ) -> FileServiceResult<(u64, ShareVersion)> {
+        self.lease(at, |lease, now| lease.break_within(period, now))
+    }
+
+    fn lease<T>(
+        &self,
+        at: &ShareRef<'_>,
+        action: impl FnOnce(&mut ShareLease, Timestamp) -> Result<T, LeaseDenial>,
+    ) -> FileServiceResult<(T, ShareVersion)> {
+        let served = self.served(at.name)?;
+        let _changing = served.changing();
+        let Facts { properties, lease: before } = served.kept()?.facts(at.snapshot)?.clone();
+        let mut lease = before;
+        let answer = action(&mut lease, self.now())?;
+        if lease != before {
+            served.keep_lease(at.snapshot, &lease)?;
+            served.lock().facts_mut(at.snapshot)?.lease = lease;
+        }
+        Ok((answer, properties.version()))
     }
 }

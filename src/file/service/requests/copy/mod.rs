@@ -8,37 +8,34 @@
 //! copy is pending, the destination's record says so, and other writes over REST are refused.
 //!
 //! ```text
-//!   mod       options and results, the record of a copy
+//!   mod       options and results, the record of a copy; the copies that this process carries out
 //!   start     the start
 //!   steps     the rest, stretch by stretch; failing, aborting
-//!   remote    copies whose bytes a front end passes in
-//!   running   the copies that this process carries out
 //! ```
-
-mod remote;
-mod running;
-mod start;
-mod steps;
 
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-pub use remote::{Awaiting, RemoteSource, StartedRemote};
-pub(crate) use running::{RunningCopies, RunningCopy};
-pub use steps::PendingFileCopy;
+use dashmap::DashSet;
 use steps::UnderWay;
 
-use super::super::error::Result;
-use super::super::share::Share;
-use super::super::shares::SnapshotView;
 use super::file_properties::{FileProperties, SmbProperties};
 use super::momentary::Asking;
 use super::property_changes::TimeChange;
 use crate::file::rules::{Attributes, Denial, SharePath};
+use crate::file::service::error::Result;
+use crate::file::service::share::Share;
+use crate::file::service::shares::SnapshotView;
 use crate::file::store::share::{CopyProgress, CopyState, ETag, Metadata, Record, Stat};
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::FileLease;
 use crate::rules::{FileId, Timestamp};
+
+mod start;
+mod steps;
+
+pub use steps::{Awaiting, PendingFileCopy, RemoteSource, StartedRemote};
 
 /// The most bytes copied under one hold of the destination's lock (as one Put Range).
 const STRETCH_BYTES: u64 = 4 << 20;
@@ -305,5 +302,48 @@ impl Share {
     ) -> Result<FileProperties> {
         let stat = self.settle(to.fd, written)?;
         self.properties_as(to.path, stat, record, FileLease::default())
+    }
+}
+
+type CopySet = DashSet<(FileId, String)>;
+
+/// The copies under way, by destination and copy ID.
+#[derive(Debug, Default)]
+pub(crate) struct RunningCopies(Arc<CopySet>);
+
+/// Marks a copy as under way until it is dropped.
+#[derive(Debug)]
+pub(crate) struct RunningCopy {
+    copies: Arc<CopySet>,
+    key: (FileId, String),
+}
+
+impl RunningCopies {
+    pub(crate) fn begin(&self, to: FileId, id: &str) -> RunningCopy {
+        let key = (to, id.to_owned());
+        self.0.insert(key.clone());
+        RunningCopy { copies: Arc::clone(&self.0), key }
+    }
+
+    /// Turns a pending copy in a record into a failed one, if this process does not carry it out.
+    pub(crate) fn end_if_dead(&self, to: FileId, record: &mut Record) {
+        let Some(copy) = &mut record.copy else { return };
+        if copy.status == CopyStatus::Pending && !self.0.contains(&(to, copy.id.clone())) {
+            copy.status = CopyStatus::Failed;
+            copy.description = Some("the copy was interrupted".to_owned());
+        }
+    }
+}
+
+impl RunningCopy {
+    /// The ID of the copy.
+    pub(crate) fn id(&self) -> &str {
+        &self.key.1
+    }
+}
+
+impl Drop for RunningCopy {
+    fn drop(&mut self) {
+        self.copies.remove(&self.key);
     }
 }

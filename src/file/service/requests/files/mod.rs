@@ -5,28 +5,21 @@
 //! decided by the front end.
 //!
 //! ```text
-//!   create      Create File, Delete File
-//!   read        Get File, Get File Properties, List Ranges
-//!   difference  List Ranges, to an earlier snapshot
-//!   write       Put Range
-//!   properties  Set File Properties, Set File Metadata
-//!   lease       Lease File
-//!   change      the steps of every change
+//!   create    Create File, Delete File
+//!   read      Get File, Get File Properties, List Ranges, also to an earlier snapshot
+//!   write     Put Range, Set File Properties and Metadata; the steps of every change
+//!   lease     Lease File
 //! ```
 
-mod change;
 mod create;
-mod difference;
 mod lease;
-mod properties;
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use difference::{DiffOptions, RangeChanges};
 pub use lease::LeasedFile;
-pub use read::{FileReader, RangeList};
+pub use read::{DiffOptions, FileReader, RangeChanges, RangeList};
 
 use super::super::error::{FileError, Result};
 use super::super::share::Share;

@@ -6,20 +6,21 @@
 //! answer even if the file changes right after.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use super::super::file_properties::FileProperties;
-use super::super::momentary::{Asking, Granted, WantedKind};
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::Result;
 use crate::file::service::opens::io::IO_MAX;
+use crate::file::service::requests::file_properties::FileProperties;
+use crate::file::service::requests::momentary::{Asking, Granted, WantedKind};
 use crate::file::service::share::Share;
+use crate::file::service::shares::{EarlierFile, SnapshotView};
 use crate::file::store::share::data;
-use crate::file::store::share::pages::{Accounted, data_pages};
+use crate::file::store::share::difference::ChangedRange;
+use crate::file::store::share::pages::{Accounted, changed_pages, data_pages};
 
 /// The longest range that is read when the request is admitted: the longest range that one request
 /// writes, so that no reader sees half of one (S3).
@@ -195,4 +196,80 @@ pub(super) fn clipped(
     let Some(range) = range else { return Ok(0..size) };
     let clipped = range.start..range.end.min(size);
     if clipped.is_empty() { Err(Denial::InvalidRange { size }) } else { Ok(clipped) }
+}
+
+/// The options of a comparison.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiffOptions {
+    /// The bytes it is about; all, if none are named.
+    pub window: Option<Range<u64>>,
+    /// Nothing before this is wanted: the next page starts here.
+    pub from: u64,
+    pub most: usize,
+    /// A file that was moved here is compared with its copy under the former name.
+    pub moved: bool,
+}
+
+/// The changed ranges of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RangeChanges {
+    /// The file at the moment the request was admitted.
+    pub properties: FileProperties,
+    /// Ascending, apart from each other.
+    pub changes: Vec<ChangedRange>,
+}
+
+impl DiffOptions {
+    /// The bytes to look at of a file of `size` bytes.
+    pub fn bytes(&self, size: u64) -> std::result::Result<Range<u64>, Denial> {
+        let window = clipped(self.window.clone(), size)?;
+        Ok(window.start.max(self.from)..window.end)
+    }
+}
+
+impl Share {
+    /// List Ranges with `prevsharesnapshot`: the file now against `since`. The rules are asked
+    /// once; what is written while it is compared may or may not show.
+    pub fn changes_since(
+        &self,
+        asking: Asking<'_>,
+        path: &SharePath,
+        since: &SnapshotView,
+        options: &DiffOptions,
+    ) -> Result<RangeChanges> {
+        let target = (path, WantedKind::File);
+        let (properties, new, window) = self.momentarily(
+            "List Ranges",
+            FileOperation::ListRanges,
+            asking,
+            target,
+            None,
+            |at| {
+                let window = options.bytes(at.found.stat.size)?;
+                let properties = self.properties_of(&at)?;
+                let Granted { fd, .. } = at;
+                Ok((properties, fd, window))
+            },
+        )?;
+        let mut old = since.earlier(&properties.path)?;
+        let id = properties.stat.id;
+        let other = match &old {
+            Some(copy) => !copy.may_be_of(id),
+            None => id.born < since.begun()?.0,
+        };
+        // A file system without birth times does not tell.
+        if other && id.born != 0 {
+            let copy = if options.moved { since.copy_of(id)? } else { None };
+            // Moved from where copies do not know their originals: all of it is new here.
+            if copy.is_none() && (old.is_some() || !options.moved) {
+                return Err(Denial::OtherGeneration.into());
+            }
+            old = copy;
+        }
+        let account = properties.record.ranges.as_ref();
+        let new = Accounted { fd: new.as_fd(), account };
+        let old = old.as_ref().map(EarlierFile::accounted);
+        let changes = changed_pages(new, old, window, since.taken(), options.most)?;
+        Ok(RangeChanges { properties, changes })
+    }
 }

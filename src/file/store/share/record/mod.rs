@@ -11,7 +11,6 @@ mod range_account;
 mod records;
 #[cfg(test)]
 mod tests;
-mod without;
 mod xattr;
 
 use serde::{Deserialize, Serialize};
