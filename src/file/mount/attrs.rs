@@ -154,13 +154,9 @@ fn resize(
     };
     let share = state.share();
     if let Some(file) = fh.and_then(|fh| state.files.get(fh)) {
-        if let Some(fd) = &file.fd {
-            return Some(share.set_size_through_after(&file.handle, fd, size, &strip));
-        }
-        if let Some(fd) = share.nameless(file.handle.file()) {
-            return Some(share.set_size_through_after(&file.handle, &fd, size, &strip));
-        }
-        return Some(share.set_size_after(&file.handle, size, &strip));
+        let nameless = share.nameless(file.handle.file());
+        let fd = file.fd.as_ref().or(nameless.as_deref());
+        return Some(share.resize(&file.handle, fd, size, &strip));
     }
     let Ok(path) = path_of(state, node) else { return Some(Err(Denial::NotFound.into())) };
     let cx = state.context(caller.pid, "truncate");

@@ -3,7 +3,6 @@
 use super::FileCall;
 use super::headers::SmbHeaders;
 use crate::file::rules::Denial;
-use crate::file::service::FileKind;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
 
@@ -23,12 +22,7 @@ impl FileCall<'_> {
         let path = self.path()?;
         let found = match self.snapshot()? {
             Some(snapshot) => {
-                let found = self.engine()?.snapshot(self.share()?, &snapshot)?.file(&path)?;
-                match found.stat.kind {
-                    FileKind::Directory => found,
-                    FileKind::File => return Err(Denial::NotDirectory.into()),
-                    FileKind::Symlink | FileKind::Special => return Err(Denial::NotFound.into()),
-                }
+                self.engine()?.snapshot(self.share()?, &snapshot)?.properties(&path, true)?
             }
             None => self.live_share()?.directory_properties(self.cx(), &path)?,
         };

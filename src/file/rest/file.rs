@@ -3,11 +3,9 @@
 use super::FileCall;
 use super::headers::{NO_TYPE, SmbHeaders, changed_content_headers, content_headers};
 use super::source::{NamedFile, SourceUse};
-use crate::file::rules::{Denial, SharePath};
+use crate::file::rules::SharePath;
 use crate::file::service::shares::{SnapshotName, SnapshotView};
-use crate::file::service::{
-    FileChanges, FileKind, FileProperties, NewProperties, RestRename, Semantics,
-};
+use crate::file::service::{FileChanges, FileProperties, NewProperties, RestRename, Semantics};
 use crate::http::checksum::{STRUCTURED, checked_body};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
@@ -82,12 +80,8 @@ impl FileCall<'_> {
         path: &SharePath,
     ) -> Result<(std::sync::Arc<SnapshotView>, FileProperties), Refusal> {
         let view = self.engine()?.snapshot(self.share()?, snapshot)?;
-        let file = view.file(path)?;
-        match file.stat.kind {
-            FileKind::File => Ok((view, file)),
-            FileKind::Directory => Err(Denial::IsDirectory.into()),
-            FileKind::Symlink | FileKind::Special => Err(Denial::NotFound.into()),
-        }
+        let file = view.properties(path, false)?;
+        Ok((view, file))
     }
 
     pub(super) fn set_file_properties(&self) -> Answer {

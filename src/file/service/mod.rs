@@ -7,7 +7,6 @@
 //!   share/    a share: its fields and what keeps them in order
 //!   opens/    handles: opening, closing, reading and writing, byte-range locks, forced closes
 //!   names/    names: looking up, deleting, renaming, linking
-//!   mounted   the mount's requests that handles can refuse
 //!   requests/ REST operations on files and directories, each a momentary open
 //!   shares/   all shares: created, deleted, restored, and the properties of each
 //!   held      what is held, and how much, for metrics
@@ -15,7 +14,6 @@
 
 mod error;
 mod held;
-mod mounted;
 mod names;
 mod opens;
 pub(crate) mod requests;
@@ -30,11 +28,10 @@ pub use crate::file::service::requests::{
 };
 pub use error::{FileError, Result};
 pub use held::{HeldLock, Obstacle, PendingName, Tally};
-pub use mounted::{MoveHow, NameRules};
-pub use names::{FileSystemSpace, Unlinked};
+pub use names::{FileSystemSpace, MoveHow, NameRules, Unlinked};
 pub use opens::{
     BasicTimes, ClosedHandle, Creation, Described, ForceClosed, Handle, HandleInfo, HandlePage,
-    IO_MAX, LOCK_WAIT_MAX, ListedHandle, OpenedFile, PosixOpen, Standard, WhichHandles,
+    IO_MAX, ListedHandle, OpenedFile, PosixOpen, Standard, WhichHandles,
 };
 pub use share::{
     Attempt, ChangeNotice, LISTENERS_MAX, RELEASE_LOOK, RELEASE_WAIT, Share, ShareOptions,

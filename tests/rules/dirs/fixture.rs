@@ -9,8 +9,8 @@ use latchfs::disk::{Drawer, Durability, StateDir};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
 use latchfs::file::service::{
-    Asking, Control, CopyOptions, FileProperties, Handle, PropertyChanges, Result, Share,
-    ShareOptions, Started,
+    Asking, BasicTimes, Control, CopyOptions, FileProperties, Handle, PropertyChanges, Result,
+    Share, ShareOptions, Started,
 };
 use latchfs::journal::AccountJournal;
 use latchfs::rules::lease::{FileLease, LeaseId};
@@ -153,7 +153,8 @@ impl Fixture {
             attributes: Attributes::default(),
         };
         let opened = self.share().open(&caller("mount"), &path(name), &request).unwrap();
-        self.share().set_attributes(&opened.handle, Attributes::READ_ONLY).unwrap();
+        let read_only = Some(Attributes::READ_ONLY);
+        self.share().set_basic(&opened.handle, read_only, BasicTimes::default()).unwrap();
         self.share().close(&opened.handle).unwrap();
     }
 

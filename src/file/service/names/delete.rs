@@ -1,16 +1,26 @@
 //! Deleting: the mark through a handle, unlink and rmdir by name, taking a mark away.
 
 use super::super::error::Result;
-use super::super::mounted::NameRules;
 use super::super::opens::open::{Handle, Wake};
 use super::super::opens::table::Latched;
-use super::super::share::{Attempt, Seen, Share, awaits_release, retry};
+use super::super::share::{Attempt, Seen, Share, Target, awaits_release};
 use super::rename::check_momentary;
 use crate::file::rules::file::DeleteFacts;
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::store::share::{FileKind, FoundFile};
 use crate::journal::Happening;
 use crate::rules::{Context, FileId, Owner};
+
+/// What a momentary open with D that shares everything asks for.
+pub(crate) const REMOVES: (Access, ShareMode) = (Access::D, ShareMode::RWD);
+
+/// Whether opens keep a name, as on a real share, or not, as POSIX programs expect
+/// (`--unlink=posix`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NameRules {
+    Nt,
+    Posix,
+}
 
 /// The outcome of a deletion by name on the mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,10 +50,20 @@ impl Share {
         self.note_refusal("delete", &path, &owner, answer)
     }
 
-    /// Sets or clears the mark for a holder without the DELETE right, as the mount's ioctl does: a
-    /// momentary open with D is checked beside the handle.
-    pub(crate) fn mark_of_file(&self, cx: &Context, handle: &Handle, delete: bool) -> Result<()> {
-        self.change_mark(cx.owner(), handle, delete, |latched, path| {
+    /// Marks the name of an open for deletion, or takes the mark away, though the open lacks the
+    /// DELETE right: a momentary open with D is checked beside it. Returns the name.
+    pub fn mount_mark(
+        &self,
+        attempt: Attempt,
+        cx: &Context,
+        handle: &Handle,
+        delete: bool,
+    ) -> Option<Result<SharePath>> {
+        let path = match self.path_of(handle) {
+            Ok(path) => path,
+            Err(error) => return Some(Err(error)),
+        };
+        let answer = self.change_mark(cx.owner(), handle, delete, |latched, path| {
             if !delete {
                 return Ok(true);
             }
@@ -54,7 +74,10 @@ impl Share {
             let directory = latched.state.is_directory();
             self.delete_facts_of(path, handle.file(), directory)?.check()?;
             Ok(true)
-        })
+        });
+        let told = ("delete", &path, cx.owner());
+        let wants = (Target::Open(handle), REMOVES);
+        self.final_answer(attempt, told, wants, answer.map(|()| path.clone()))
     }
 
     /// Marks the name of a handle, or takes the mark away, if `check` allows it and says that
@@ -83,38 +106,33 @@ impl Share {
         Ok(())
     }
 
-    /// Deletes a name. `None`, and nothing is done, if it would be marked, may be asked again, and
-    /// all opens of the file are being released.
-    pub(crate) fn delete_name(
+    /// `unlink(2)` and `rmdir(2)`.
+    pub fn mount_remove(
         &self,
+        attempt: Attempt,
         cx: &Context,
         path: &SharePath,
-        directory: bool,
-        how: (NameRules, Attempt),
-    ) -> Result<Option<Unlinked>> {
-        let answer = {
-            let _names = self.names()?;
-            retry(|| {
-                let seen = self.see(path)?;
-                self.lock_seen(&seen, |_, latched| {
-                    Ok(self.delete_latched(latched, &seen, directory, how)?)
-                })
+        (directory, rules): (bool, NameRules),
+    ) -> Option<Result<Unlinked>> {
+        let answer = self.at_name(path, |seen| {
+            let seen = seen?;
+            self.lock_seen(&seen, |_, latched| {
+                Ok(self.delete_latched(latched, &seen, directory, (rules, attempt))?)
             })
-        };
+        });
         if let Ok(Some(unlinked)) = &answer {
-            self.note(
-                None,
-                path,
-                cx.owner(),
-                match unlinked {
-                    Unlinked::Removed => Happening::Removed,
-                    Unlinked::Pending => Happening::MarkedForDeletion,
-                },
-            );
+            let what = match unlinked {
+                Unlinked::Removed => Happening::Removed,
+                Unlinked::Pending => Happening::MarkedForDeletion,
+            };
+            self.note(None, path, cx.owner(), what);
         }
-        answer
+        let told = (if directory { "rmdir" } else { "unlink" }, path, cx.owner());
+        self.final_answer(attempt, told, (Target::Names(&[path]), REMOVES), answer.transpose()?)
     }
 
+    /// `None`, and nothing is done, if the name would be marked, may be asked for again, and all
+    /// opens of the file are being released.
     fn delete_latched(
         &self,
         latched: &mut Latched,

@@ -1,7 +1,7 @@
 //! Lookups and listings: which names exist and which files they lead to. No rule applies to them.
 
 use super::super::error::{FileError, Result};
-use super::super::share::Share;
+use super::super::share::{Attempt, Share};
 use crate::disk::StoreError;
 use crate::file::rules::SharePath;
 use crate::file::store::share::{FoundFile, ListedName, OpenDirectory, Stat};
@@ -23,6 +23,12 @@ impl Share {
     pub fn lookup(&self, path: &SharePath) -> Result<FoundFile> {
         let _names = self.names_to_look()?;
         Ok(self.disk().lookup(path)?)
+    }
+
+    /// A lookup by the mount. It waits while the name is delete pending and goes with the releases.
+    pub fn mount_lookup(&self, attempt: Attempt, path: &SharePath) -> Option<Result<FoundFile>> {
+        let waits = attempt == Attempt::Repeatable && self.is_on_its_way_out(path);
+        (!waits).then(|| self.lookup(path))
     }
 
     /// The number of names removed, moved or linked so far, from a number on that no other share

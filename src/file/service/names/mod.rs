@@ -12,5 +12,6 @@ pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod rename;
 
-pub use delete::Unlinked;
+pub use delete::{NameRules, Unlinked};
 pub use lookup::FileSystemSpace;
+pub use rename::MoveHow;

@@ -8,7 +8,10 @@
 use super::super::error::{FileError, Result};
 use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
-use super::super::share::{ChangeNotice, Missed, Seen, Share, TryResult};
+use super::super::requests::momentary::ask_new;
+use super::super::share::{Attempt, ChangeNotice, Missed, Seen, Share, Target, TryResult};
+use super::delete::{NameRules, REMOVES};
+use super::exchange::Below;
 use crate::disk::StoreError;
 use crate::file::rules::name::same_name;
 use crate::file::rules::opens::OpenSlot;
@@ -16,7 +19,15 @@ use crate::file::rules::{Access, Denial, Holder, ShareMode, SharePath};
 use crate::file::service::FileProperties;
 use crate::file::service::requests::rename::{RestMove, RestRename};
 use crate::file::store::share::{Case, FileKind, FoundFile, RenameHow};
-use crate::rules::{HandleId, Timestamp};
+use crate::rules::{Context, HandleId, Timestamp};
+
+/// How `renameat2(2)` moves a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MoveHow {
+    NoReplace,
+    Replace,
+    Exchange,
+}
 
 /// The rules by which a name is moved.
 #[derive(Clone, Copy)]
@@ -57,6 +68,41 @@ impl Share {
         self.tell(ChangeNotice::Name(&path));
         self.tell(ChangeNotice::Name(to));
         Ok(())
+    }
+
+    /// `renameat2(2)`. `moved` is called once the names have moved on the disk, before others can
+    /// look for them there.
+    pub fn mount_rename(
+        &self,
+        attempt: Attempt,
+        cx: &Context,
+        (from, to): (&SharePath, &SharePath),
+        (how, rules): (MoveHow, NameRules),
+        moved: &dyn Fn(),
+    ) -> Option<Result<()>> {
+        let (operation, answer) = match how {
+            MoveHow::Exchange => {
+                let below = if rules == NameRules::Posix { Below::Moves } else { Below::Stays };
+                ("exchange", self.exchange_found(from, to, below, moved))
+            }
+            MoveHow::NoReplace | MoveHow::Replace => {
+                let replace = how == MoveHow::Replace;
+                let rules = match rules {
+                    NameRules::Nt => RenameRules::Mount,
+                    NameRules::Posix => RenameRules::Posix,
+                };
+                let rename = Rename { to, replace, rules };
+                let renamed = self.rename_found(rename, || Ok(self.find(from)?), moved);
+                ("rename", renamed.map(drop))
+            }
+        };
+        // Only the target of a rename is refused because it is open at all.
+        let refused = match &answer {
+            Err(FileError::Denied(Denial::Open(_))) => to,
+            _ => from,
+        };
+        let told = (operation, from, cx.owner());
+        self.final_answer(attempt, told, (Target::Names(&[refused]), REMOVES), answer)
     }
 
     /// Finds the source and moves it; repeated while names change. `moved` is called before the
@@ -149,7 +195,7 @@ impl Share {
     ) -> Result<RenamedForRest> {
         self.check_source(latched, source, rules)?;
         if let RenameRules::Rest(options, _) = rules {
-            options.check_free(to)?;
+            ask_new(options.destination_lease, to)?;
         }
         let prepared = self.prepare_move(source, to, rules)?;
         let moved = self.move_name(latched, source, to, RenameHow::NoReplace);

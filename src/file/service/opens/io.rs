@@ -148,36 +148,33 @@ impl Share {
 
     /// Sets the file's length.
     pub fn set_size(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.set_size_after(handle, size, &|_| Ok(()))
+        self.resize(handle, None, size, &|_| Ok(()))
     }
 
-    /// Sets the file's length after the step `before`.
-    pub fn set_size_after(
+    /// Sets the file's length after the step `before`: through a descriptor of the handle's file
+    /// that may write, which works whatever happened to the file's name and permission bits, or by
+    /// its name.
+    pub fn resize(
         &self,
         handle: &Handle,
+        fd: Option<&OwnedFd>,
         size: u64,
         before: BeforeResize<'_>,
     ) -> Result<()> {
-        self.on_disk(handle, |latched, path| self.cut_or_grow(latched, handle, path, size, before))
-    }
-
-    /// Sets the length through a descriptor of the handle's file that may write: works whatever
-    /// happened to the file's name and permission bits.
-    pub fn set_size_through(&self, handle: &Handle, fd: &OwnedFd, size: u64) -> Result<()> {
-        self.set_size_through_after(handle, fd, size, &|_| Ok(()))
-    }
-
-    /// Sets the length through such a descriptor after the step `before`.
-    pub fn set_size_through_after(
-        &self,
-        handle: &Handle,
-        fd: &OwnedFd,
-        size: u64,
-        before: BeforeResize<'_>,
-    ) -> Result<()> {
-        self.latched(handle, |latched, _| {
+        self.latched(handle, |latched, path| {
+            if fd.is_none() {
+                check_named(latched, handle)?;
+            }
             latched.state.check_resize(handle.slot(), handle.id())?;
-            self.set_len(handle, fd, size, before)
+            let by_name = match fd {
+                Some(_) => None,
+                None => Some(self.disk().open_file(path, OpenFor::Write)?),
+            };
+            let fd = fd.or(by_name.as_ref()).expect("one of them is open");
+            let _writing = self.table().lock_to_write(handle.file());
+            self.count_change(fd, handle.file())?;
+            before(fd)?;
+            Ok(data::set_len(fd, size)?)
         })
     }
 
@@ -187,44 +184,12 @@ impl Share {
         self.latched(handle, |_, _| self.count_change(fd, handle.file()))
     }
 
-    fn cut_or_grow(
-        &self,
-        latched: &Latched,
-        handle: &Handle,
-        path: &SharePath,
-        size: u64,
-        before: BeforeResize<'_>,
-    ) -> Result<()> {
-        latched.state.check_resize(handle.slot(), handle.id())?;
-        self.set_len(handle, &self.disk().open_file(path, OpenFor::Write)?, size, before)
-    }
-
-    fn set_len(
-        &self,
-        handle: &Handle,
-        fd: &OwnedFd,
-        size: u64,
-        before: BeforeResize<'_>,
-    ) -> Result<()> {
-        let _writing = self.table().lock_to_write(handle.file());
-        self.count_change(fd, handle.file())?;
-        before(fd)?;
-        Ok(data::set_len(fd, size)?)
-    }
-
     /// Sets the allocation: cuts the file if it is longer, and reserves nothing (di37, br45).
     pub fn set_allocation(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.on_disk(handle, |latched, path| {
-            if latched.state.is_directory() || size >= self.disk().stat(path)?.size {
-                return Ok(());
-            }
-            self.cut_or_grow(latched, handle, path, size, &|_| Ok(()))
-        })
-    }
-
-    /// Replaces the file's attributes.
-    pub fn set_attributes(&self, handle: &Handle, attributes: Attributes) -> Result<()> {
-        self.set_basic(handle, Some(attributes), BasicTimes::default())
+        let keeps = self.on_disk(handle, |latched, path| {
+            Ok(latched.state.is_directory() || size >= self.disk().stat(path)?.size)
+        })?;
+        if keeps { Ok(()) } else { self.set_size(handle, size) }
     }
 
     /// Replaces the attributes and times that are given; the others stay.

@@ -1,27 +1,23 @@
-//! Byte-range locks through handles: lock, wait with a bound, unlock.
+//! Byte-range locks through handles: lock, wait, unlock. `None` from a request of the mount: only
+//! handles that are being released refuse it ([`Attempt`]).
 
 use std::os::fd::OwnedFd;
-use std::sync::mpsc;
-use std::time::Duration;
 
 use super::super::error::{FileError, Result};
-use super::super::share::Share;
+use super::super::share::{Attempt, Share, Target};
 use super::open::{Handle, Wake};
 use super::table::{Completion, Latched};
 use crate::file::rules::file_ranges::{LockAnswer, RangeUse};
 use crate::file::rules::ranges::{ByteRange, LockKind, LockOwner, RangeLock, Ticket};
-use crate::file::rules::{Denial, SharePath};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::rules::Owner;
 
-/// The longest a caller may wait for a lock in one call.
-pub const LOCK_WAIT_MAX: Duration = Duration::from_hours(1);
-
 /// A refused lock, with what the journal notes about it.
-pub(crate) struct NoLock {
+struct NoLock {
     path: SharePath,
     /// `None` if the open has ended.
     who: Option<Owner>,
-    pub denial: Denial,
+    denial: Denial,
 }
 
 fn refused_to(latched: &Latched, handle: &Handle, path: &SharePath, denial: Denial) -> NoLock {
@@ -47,7 +43,7 @@ impl Share {
     }
 
     /// Notes the refusal of a lock, and passes the answer on.
-    pub(crate) fn note_lock(&self, answer: std::result::Result<(), NoLock>) -> Result<()> {
+    fn note_lock(&self, answer: std::result::Result<(), NoLock>) -> Result<()> {
         let Err(NoLock { path, who, denial }) = answer else { return Ok(()) };
         match who {
             Some(who) => self.note_refusal("lock", &path, &who, Err(denial.into())),
@@ -99,41 +95,32 @@ impl Share {
     /// Does `work` on the bytes of a range if `by` may use them in this way through the handle. The
     /// lock of the file is held from the question for the range to the end of the work, so that no
     /// byte-range lock is granted in between. A write is counted where times are too coarse.
-    pub(crate) fn use_range<T>(
+    pub fn mount_use_range<T>(
         &self,
+        attempt: Attempt,
         (handle, fd): (&Handle, &OwnedFd),
         range: impl FnOnce() -> Result<ByteRange>,
         (by, using): (Option<LockOwner>, RangeUse),
         work: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        self.latched(handle, |latched, _| {
+    ) -> Option<Result<T>> {
+        let done = self.latched(handle, |latched, _| {
             latched.state.check_range(range()?, by, using)?;
             if using == RangeUse::Write && self.has_coarse_times() {
                 self.count_change(fd, handle.file())?;
             }
             work()
-        })
+        });
+        match &done {
+            Err(FileError::Denied(refused)) if self.lock_passes_soon(attempt, handle, refused) => {
+                None
+            }
+            _ => Some(done),
+        }
     }
 
-    /// Takes an SMB-style lock, waiting for it for at most `patience`.
-    pub fn lock_within(
-        &self,
-        handle: &Handle,
-        range: ByteRange,
-        kind: LockKind,
-        patience: Duration,
-    ) -> Result<()> {
-        let (sender, answer) = mpsc::channel();
-        let lock = RangeLock::smb(handle.id(), kind, range, 0);
-        // The receiver is gone only if the caller stopped waiting: nobody is left to tell.
-        let completion = Box::new(move |got| drop(sender.send(got)));
-        let Some(ticket) = self.lock_later(handle, lock, completion)? else { return Ok(()) };
-        match answer.recv_timeout(patience.min(LOCK_WAIT_MAX)) {
-            Ok(got) => got.map_err(FileError::from),
-            Err(_) if self.cancel_lock(handle, ticket) => Err(Denial::Cancelled.into()),
-            // Granted or refused between the bound and the cancel: that answer stands.
-            Err(_) => answer.recv().map_or(Err(Denial::Cancelled.into()), |got| Ok(got?)),
-        }
+    fn lock_passes_soon(&self, attempt: Attempt, handle: &Handle, refused: &Denial) -> bool {
+        let nothing = (Access::NONE, ShareMode::RWD);
+        attempt == Attempt::Repeatable && self.passes_soon(refused, Target::Open(handle), nothing)
     }
 
     /// Ends the wait of a request, which is answered [`Denial::Cancelled`]; false if it has its
@@ -163,21 +150,30 @@ impl Share {
     }
 
     /// Takes an `fcntl` lock at once (`F_SETLK`). If a shared lock replaces the owner's exclusive
-    /// one, waiting requests may be granted.
-    pub(crate) fn posix_lock_unnoted(
+    /// one, waiting requests may be granted. Locks of open file descriptions go with the release,
+    /// not with the close.
+    pub fn mount_lock(
         &self,
+        attempt: Attempt,
         handle: &Handle,
         lock: RangeLock,
-    ) -> Result<std::result::Result<(), NoLock>> {
-        let (answer, wake) = self.latched(handle, |latched, path| {
+    ) -> Option<Result<()>> {
+        let taken = self.latched(handle, |latched, path| {
             check_goes_on(latched)?;
             let answer = latched.state.posix_lock(handle.slot(), lock);
             let answer = answer.map_err(|denial| refused_to(latched, handle, path, denial));
             let wake = if answer.is_ok() { Wake::changed(latched) } else { Wake::nobody() };
             Ok((answer, wake))
-        })?;
+        });
+        let (answer, wake) = match taken {
+            Ok(taken) => taken,
+            Err(error) => return Some(Err(error)),
+        };
         self.wake(wake);
-        Ok(answer)
+        match &answer {
+            Err(refused) if self.lock_passes_soon(attempt, handle, &refused.denial) => None,
+            _ => Some(self.note_lock(answer)),
+        }
     }
 
     /// Unlocks the part of a range that an `fcntl` owner holds (`F_UNLCK`).
@@ -191,14 +187,21 @@ impl Share {
     }
 
     /// The lock that would refuse an `fcntl` lock (`F_GETLK`).
-    pub(crate) fn posix_test(
+    pub fn mount_test_lock(
         &self,
+        attempt: Attempt,
         handle: &Handle,
-        owner: u64,
-        kind: LockKind,
-        range: ByteRange,
-    ) -> Result<Option<RangeLock>> {
-        self.latched(handle, |latched, _| Ok(latched.state.posix_test(owner, kind, range)))
+        (owner, kind, range): (u64, LockKind, ByteRange),
+    ) -> Option<Result<Option<RangeLock>>> {
+        let found =
+            self.latched(handle, |latched, _| Ok(latched.state.posix_test(owner, kind, range)));
+        if let Ok(Some(lock)) = &found {
+            let refused = Denial::LockNotGranted { lock: *lock, holder: None };
+            if self.lock_passes_soon(attempt, handle, &refused) {
+                return None;
+            }
+        }
+        Some(found)
     }
 
     /// A process closed one of its descriptors of the file: all its `fcntl` locks on it go, and

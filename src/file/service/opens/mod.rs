@@ -4,7 +4,7 @@
 //!   table        files in use, each with its lock and the requests that wait for a range
 //!   open         opening and closing; posix: what the mount adds
 //!   io           reading and writing through a handle
-//!   locks        byte-range locks, waiting with a bound
+//!   locks        byte-range locks
 //!   force_close  closing other clients' handles
 //!   handles       List Handles
 //! ```
@@ -20,6 +20,5 @@ pub(crate) mod table;
 pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};
 pub use handles::{Described, HandlePage, ListedHandle};
 pub use io::{BasicTimes, HandleInfo, IO_MAX, Standard};
-pub use locks::LOCK_WAIT_MAX;
 pub use open::{Handle, OpenedFile};
 pub use posix::{Creation, PosixOpen};

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::super::error::{FileError, Result};
-use super::super::share::{ChangeNotice, Missed, Share, TryResult, retry};
+use super::super::share::{Attempt, ChangeNotice, Missed, Share, Target, TryResult, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
 use crate::disk::StoreError;
@@ -83,6 +83,25 @@ impl Share {
     ) -> Result<OpenedFile> {
         let answer = self.open_unnoted(cx, path, request, posix);
         self.note_refusal("open", path, cx.owner(), answer)
+    }
+
+    /// `open(2)`. The refusal of an open by a name that the kernel may look up again is not noted
+    /// if there is no such file.
+    pub fn mount_open(
+        &self,
+        attempt: Attempt,
+        cx: &Context,
+        path: &SharePath,
+        request: &OpenRequest,
+        posix: PosixOpen,
+    ) -> Option<Result<OpenedFile>> {
+        let answer = self.open_unnoted(cx, path, request, posix);
+        if posix.by_lost_name && matches!(answer, Err(FileError::Denied(Denial::NotFound))) {
+            return Some(answer);
+        }
+        let wants = (request.rights.access(), request.share);
+        let told = ("open", path, cx.owner());
+        self.final_answer(attempt, told, (Target::Names(&[path]), wants), answer)
     }
 
     /// Opens without noting a refusal in the journal: for a caller that may ask again, and notes
@@ -406,24 +425,31 @@ impl Share {
         Ok(closed)
     }
 
-    /// Changes the share mode of an open.
-    pub(crate) fn set_share_unnoted(
+    /// Changes the share mode of an open. Returns the one that it had.
+    pub fn mount_set_share(
         &self,
+        attempt: Attempt,
         cx: &Context,
         handle: &Handle,
         share: ShareMode,
-    ) -> Result<()> {
+    ) -> Option<Result<ShareMode>> {
+        let seen = self.describe(handle).and_then(|had| Ok((had, self.path_of(handle)?)));
+        let (had, path) = match seen {
+            Ok(seen) => seen,
+            Err(error) => return Some(Err(error)),
+        };
         // A refusal lets no request through, and requests that it woke would ask again at once.
-        let wake = self.latched(handle, |latched, path| {
+        let set = self.latched(handle, |latched, path| {
             latched.state.set_share(handle.slot, handle.id, share)?;
             if self.notes_all() {
                 let what = Happening::Shared { handle: handle.id, share };
                 self.note(Some(handle.file()), path, cx.owner(), what);
             }
             Ok(Wake::changed(latched))
-        })?;
-        self.wake(wake);
-        Ok(())
+        });
+        let answer = set.map(|wake| self.wake(wake)).map(|()| had.share);
+        let told = ("set share mode", &path, cx.owner());
+        self.final_answer(attempt, told, (Target::Beside(handle), (had.access, share)), answer)
     }
 }
 

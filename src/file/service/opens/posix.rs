@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Gid, Mode, Uid};
 
 use super::super::error::{FileError, Result};
-use super::super::share::Share;
+use super::super::share::{Attempt, Share, Target};
 use super::io::BeforeResize;
 use super::open::{Handle, OpenedFile};
 use super::table::Latched;
@@ -95,29 +95,35 @@ impl Share {
         Ok(self.disk().read_link(&found.path)?)
     }
 
-    /// Cuts or grows a file by name, after the step `before`: a momentary open with W that shares
+    /// `truncate(2)` by name, after the step `before`: a momentary open with W that shares
     /// everything.
-    pub(crate) fn truncate_unnoted(
+    pub fn mount_truncate(
         &self,
+        attempt: Attempt,
+        cx: &Context,
         path: &SharePath,
         size: u64,
         before: BeforeResize<'_>,
-    ) -> Result<()> {
-        let _names = self.names()?;
-        self.at_file(path, |FoundFile { path, stat }, _, latched| {
-            if stat.kind == FileKind::Directory {
-                return Err(Denial::IsDirectory.into());
-            }
-            latched.state.check_not_pending(path)?;
-            if self.is_read_only(path, stat.id)? {
-                return Err(Denial::ReadOnly.into());
-            }
-            latched.state.check_access(Access::W, ShareMode::RWD)?;
-            let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
-            let _writing = self.table().lock_to_write(stat.id);
-            before(&fd)?;
-            Ok(data::set_len(&fd, size)?)
-        })
+    ) -> Option<Result<()>> {
+        let wants = (Access::W, ShareMode::RWD);
+        let answer = self.names().and_then(|_names| {
+            self.at_file(path, |FoundFile { path, stat }, _, latched| {
+                if stat.kind == FileKind::Directory {
+                    return Err(Denial::IsDirectory.into());
+                }
+                latched.state.check_not_pending(path)?;
+                if self.is_read_only(path, stat.id)? {
+                    return Err(Denial::ReadOnly.into());
+                }
+                latched.state.check_access(wants.0, wants.1)?;
+                let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
+                let _writing = self.table().lock_to_write(stat.id);
+                before(&fd)?;
+                Ok(data::set_len(&fd, size)?)
+            })
+        });
+        let told = ("truncate", path, cx.owner());
+        self.final_answer(attempt, told, (Target::Names(&[path]), wants), answer)
     }
 
     /// A descriptor of the file of a path, in any spelling, for calls that no rule applies to

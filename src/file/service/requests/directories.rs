@@ -4,12 +4,11 @@
 //! empty, by the disk.
 //! Listing is in [`super::listing`], renaming in [`super::rename`].
 
-use super::super::error::{FileError, Result};
-use super::super::share::{Missed, Seen, Share, TryResult};
+use super::super::error::Result;
+use super::super::share::{Seen, Share, TryResult};
 use super::file_properties::FileProperties;
 use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
-use crate::disk::StoreError;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{Metadata, OpenFor, Record, Stat};
@@ -25,17 +24,18 @@ impl Share {
         properties: &PropertyChanges,
         metadata: &Metadata,
     ) -> Result<FileProperties> {
-        let wants = FileOperation::CreateDirectory.wants();
-        let answer = self.when_free(&[path], wants, || {
-            self.at_name(path, |seen| match seen {
-                Ok(seen) => self.refuse_taken(&seen),
-                Err(StoreError::NotFound) => {
-                    self.make_directory(cx.now, path, properties, metadata)
-                }
-                Err(error) => Err(error.into()),
+        let (name, operation) = ("Create Directory", FileOperation::CreateDirectory);
+        let create =
+            |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
+        self.make_free(name, (cx, path), operation, || {
+            self.make_entry(path, create, |path, stat| {
+                self.table().with(stat.id, |_, _| {
+                    // Without what it was to have it is not what was asked for.
+                    self.describe_new(cx.now, (path, &stat), properties, metadata)
+                        .inspect_err(|_| self.unmake(path, stat))
+                })
             })
-        });
-        self.note_refusal("Create Directory", path, cx.owner(), answer)
+        })
     }
 
     /// Refuses a name that exists. If the name is delete pending, the refusal says so: the request
@@ -45,29 +45,6 @@ impl Share {
             latched.state.check_not_pending(&seen.found.path)?;
             Err(Denial::NameTaken.into())
         })
-    }
-
-    fn make_directory(
-        &self,
-        now: Timestamp,
-        path: &SharePath,
-        properties: &PropertyChanges,
-        metadata: &Metadata,
-    ) -> TryResult<FileProperties> {
-        let create =
-            |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
-        let made = self.make_entry(path, create, |path, stat| {
-            self.table().with(stat.id, |_, _| {
-                // Without what it was to have it is not what was asked for.
-                self.describe_new(now, (path, &stat), properties, metadata)
-                    .inspect_err(|_| self.unmake(path, stat))
-            })
-        });
-        match made {
-            // Somebody else made it in between: it exists now.
-            Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
-            answer => Ok(answer?),
-        }
     }
 
     fn describe_new(

@@ -4,14 +4,14 @@
 //! The names themselves follow the rules of `symlink(2)` and `link(2)` on the mount
 //! ([`super::super::opens`], [`super::super::names`]).
 
-use super::super::error::{FileError, Result};
+use super::super::error::Result;
 use super::super::opens::Creation;
-use super::super::share::{ChangeNotice, Missed, Share};
+use super::super::share::{ChangeNotice, Share};
 use super::file_properties::{FileProperties, SmbProperties};
 use super::momentary::Asking;
 use crate::disk::StoreError;
+use crate::file::rules::SharePath;
 use crate::file::rules::operation::FileOperation;
-use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, Record, ShareDir};
 use crate::rules::Context;
 use crate::rules::lease::FileLease;
@@ -25,26 +25,15 @@ impl Share {
         text: &str,
         creation: Creation,
     ) -> Result<FileProperties> {
-        let wants = FileOperation::CreateFileNew.wants();
         let make = |path: &SharePath| {
             let stat = self.make_symlink(path, text, creation)?;
             self.flush_name(path).inspect_err(|_| self.unmake(path, stat))?;
             Ok(stat)
         };
-        let answer = self.when_free(&[path], wants, || {
-            self.at_name(path, |seen| match seen {
-                Ok(seen) => self.refuse_taken(&seen),
-                Err(StoreError::NotFound) => {
-                    match self.make_entry(path, make, |_, made| Ok(made)) {
-                        // Somebody else made it in between: it exists now.
-                        Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
-                        made => Ok(made?),
-                    }
-                }
-                Err(error) => Err(error.into()),
-            })
-        });
-        let stat = self.note_refusal("Create Symbolic Link", path, cx.owner(), answer)?;
+        let (name, operation) = ("Create Symbolic Link", FileOperation::CreateFileNew);
+        let stat = self.make_free(name, (cx, path), operation, || {
+            self.make_entry(path, make, |_, made| Ok(made))
+        })?;
         self.properties_as(path, stat, Record::default(), FileLease::default())
     }
 

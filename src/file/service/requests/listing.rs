@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::file_properties::SmbProperties;
+use super::momentary::check_kind;
 use crate::disk::StoreError;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, ListedName, OpenFor, Record, Stat};
@@ -69,11 +70,7 @@ impl Share {
         // A page is of one directory: it is not renamed while the page is put together.
         let _names = self.names()?;
         let found = self.disk().lookup(dir)?;
-        match found.stat.kind {
-            FileKind::Directory => {}
-            FileKind::File => return Err(Denial::NotDirectory.into()),
-            FileKind::Symlink | FileKind::Special => return Err(Denial::NotFound.into()),
-        }
+        check_kind(found.stat.kind, true)?;
         let FoundFile { path, stat } = found;
         let fd = self.disk().open_file(&path, OpenFor::Path)?;
         let mut page = DirectoryPage { path, id: stat.id, entries: Vec::new(), next: None };

@@ -11,7 +11,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::super::error::Result;
+use super::super::error::{FileError, Result};
 use super::super::opens::open::Wake;
 use super::super::opens::table::{FileCell, Latched};
 use super::super::share::{Missed, Seen, Share, TryResult, retry};
@@ -99,6 +99,28 @@ impl Share {
         retry(|| step(self.see(path)))
     }
 
+    /// Makes an entry of a name that must be free; repeated while the name changes.
+    pub(super) fn make_free<T>(
+        &self,
+        name: &'static str,
+        (cx, path): (&Context, &SharePath),
+        operation: FileOperation,
+        mut make: impl FnMut() -> Result<T>,
+    ) -> Result<T> {
+        let answer = self.when_free(&[path], operation.wants(), || {
+            self.at_name(path, |seen| match seen {
+                Ok(seen) => self.refuse_taken(&seen),
+                Err(StoreError::NotFound) => match make() {
+                    // Somebody else made it in between: it exists now.
+                    Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+                    made => Ok(made?),
+                },
+                Err(error) => Err(error.into()),
+            })
+        });
+        self.note_refusal(name, path, cx.owner(), answer)
+    }
+
     /// After an operation: notes a refusal and wakes waiting requests.
     pub(crate) fn visited<T>(
         &self,
@@ -140,7 +162,11 @@ impl Share {
     /// Opens the file for the checks: not for writing, since that alone can change the file
     /// (overlayfs copies it) although the rules refuse.
     fn open_to_ask(&self, visit: &FileVisit<'_>, found: &FoundFile) -> Result<OwnedFd> {
-        check_kind(visit, found.stat.kind)?;
+        // What Create Symbolic Link makes, Delete File removes.
+        let kind = found.stat.kind;
+        if kind != FileKind::Symlink || visit.operation != FileOperation::DeleteFile {
+            check_kind(kind, visit.wanted == WantedKind::Directory)?;
+        }
         let reads = visit.operation.demands().access.contains(Access::R);
         let how = match visit.wanted {
             // A file that this process may not read has properties too.
@@ -220,21 +246,26 @@ pub(crate) fn ask(
     Ok(latched.state.check_operation(operation, &at)?)
 }
 
+/// Checks the rules for a name that is free: a lease ID in the request matches no file.
+pub(crate) fn ask_new(lease_id: Option<LeaseId>, path: &SharePath) -> Result<()> {
+    let (operation, record) = (FileOperation::CreateFileNew, Record::default());
+    ask(operation, &mut Latched::default(), (path, &record), lease_id, None)
+}
+
+/// Refuses what is no directory, or no file. Special files are the mount's, and of symbolic links
+/// REST knows the text alone.
+pub(crate) fn check_kind(kind: FileKind, directory: bool) -> Result<()> {
+    match (kind, directory) {
+        (FileKind::File, false) | (FileKind::Directory, true) => Ok(()),
+        (FileKind::File, true) => Err(Denial::NotDirectory.into()),
+        (FileKind::Directory, false) => Err(Denial::IsDirectory.into()),
+        (FileKind::Symlink | FileKind::Special, _) => Err(Denial::NotFound.into()),
+    }
+}
+
 /// True if the operation changes bytes, attributes or the record. A lease asks for all access and
 /// changes none of them.
 fn writes_bytes(operation: FileOperation) -> bool {
     let demands = operation.demands();
     demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
-}
-
-fn check_kind(visit: &FileVisit<'_>, kind: FileKind) -> Result<()> {
-    match (visit.wanted, kind) {
-        // What Create Symbolic Link makes, Delete File removes.
-        (_, FileKind::Symlink) if visit.operation == FileOperation::DeleteFile => Ok(()),
-        (WantedKind::File, FileKind::File) | (WantedKind::Directory, FileKind::Directory) => Ok(()),
-        (WantedKind::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
-        (WantedKind::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
-        // Special files are the mount's, and of symbolic links REST knows the text alone.
-        (_, FileKind::Symlink | FileKind::Special) => Err(Denial::NotFound.into()),
-    }
 }

@@ -11,13 +11,11 @@ use super::super::names::rename::{Rename, RenameRules};
 use super::super::opens::table::Latched;
 use super::super::share::{ChangeNotice, Share};
 use super::file_properties::FileProperties;
-use super::momentary::ask;
+use super::momentary::{ask, check_kind};
 use super::property_changes::PropertyChanges;
-use crate::file::rules::file::FileState;
-use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
-use crate::file::store::share::{FileKind, FoundFile, Metadata, OpenFor, Record, Stat};
+use crate::file::store::share::{FoundFile, Metadata, OpenFor, Record, Stat};
 use crate::rules::lease::LeaseId;
 use crate::rules::{Context, FileId, Timestamp};
 
@@ -54,18 +52,6 @@ pub(crate) struct RestMove {
 }
 
 impl RestRename<'_> {
-    /// A lease ID for a file that is not there has no lease to match.
-    pub(crate) fn check_free(&self, to: &SharePath) -> Result<()> {
-        let at = Circumstances {
-            path: to,
-            lease_id: self.destination_lease,
-            copy_pending: false,
-            read_only: false,
-            range: None,
-        };
-        Ok(FileState::default().check_operation(FileOperation::CreateFileNew, &at)?)
-    }
-
     fn changes_nothing(&self) -> bool {
         self.properties.is_none_or(PropertyChanges::is_empty)
             && self.metadata.is_none()
@@ -193,15 +179,5 @@ impl Share {
         self.after_write(latched, id);
         let (path, stat, lease) = (to.clone(), Stat::of(&fd)?, latched.state.lease());
         Ok(FileProperties { path, stat, record, parent, lease })
-    }
-}
-
-/// Rename File is for files, Rename Directory for directories, and links are not REST's.
-fn check_kind(kind: FileKind, directory: bool) -> Result<()> {
-    match (kind, directory) {
-        (FileKind::File, false) | (FileKind::Directory, true) => Ok(()),
-        (FileKind::File, true) => Err(Denial::NotDirectory.into()),
-        (FileKind::Directory, false) => Err(Denial::IsDirectory.into()),
-        (FileKind::Symlink | FileKind::Special, _) => Err(Denial::NotFound.into()),
     }
 }

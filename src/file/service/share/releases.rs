@@ -6,7 +6,8 @@
 //! refuse is asked again after each change that could let it through, for [`RELEASE_WAIT`] at most,
 //! and counts as refused only if it is refused then. Callers on a thread of their own wait in
 //! [`Share::when_free`]. The mount keeps the request without a thread, and asks again after
-//! [`ChangeNotice::Released`] (`service/mounted`).
+//! [`ChangeNotice::Released`]: its requests, `mount_open` and the others, answer `None` while
+//! only handles that are being released refuse them, and nothing was done or noted then.
 
 use std::time::{Duration, Instant};
 

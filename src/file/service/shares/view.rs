@@ -17,6 +17,7 @@ use std::path::Path;
 use super::super::error::{FileError, Result};
 use super::super::opens::io::IO_MAX;
 use super::super::requests::links::symbolic_link_in;
+use super::super::requests::momentary::check_kind;
 use super::super::requests::{FileProperties, SmbProperties};
 use super::super::share::Share;
 use crate::disk::StoreError;
@@ -96,7 +97,14 @@ impl SnapshotView {
         Ok(self.dir.list_prefix(&dir.path, prefix, after, limit)?)
     }
 
-    /// The properties of a file or directory.
+    /// The properties of a file, or of a directory.
+    pub fn properties(&self, path: &SharePath, directory: bool) -> Result<FileProperties> {
+        let found = self.file(path)?;
+        check_kind(found.stat.kind, directory)?;
+        Ok(found)
+    }
+
+    /// The properties of whatever has that name.
     pub fn file(&self, path: &SharePath) -> Result<FileProperties> {
         let FoundFile { path, stat } = self.dir.lookup(path)?;
         let fd = self.dir.open_file(&path, OpenFor::Path)?;
@@ -203,11 +211,8 @@ impl SnapshotView {
 
     fn open_file(&self, path: &SharePath) -> Result<OwnedFd> {
         let FoundFile { path, stat } = self.dir.lookup(path)?;
-        match stat.kind {
-            FileKind::File => Ok(self.dir.open_file(&path, OpenFor::Read)?),
-            FileKind::Directory => Err(Denial::IsDirectory.into()),
-            FileKind::Symlink | FileKind::Special => Err(Denial::NotFound.into()),
-        }
+        check_kind(stat.kind, false)?;
+        Ok(self.dir.open_file(&path, OpenFor::Read)?)
     }
 }
 

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 
 use super::data::{data_ranges, read_at};
 use super::difference::{ChangedRange, Differing, changes};
-use super::record::{BLOCK, PAGE, RangeAccount, Touch};
+use super::record::{BLOCK, PAGE, RangeAccount, Touch, TouchedRange};
 use super::stat::Stat;
 use crate::disk::error::StoreError;
 use crate::rules::Timestamp;
@@ -66,14 +66,10 @@ pub fn changed_pages(
     let later: Vec<_> = parts
         .iter()
         .filter(|part| part.when > since)
-        .filter_map(|part| {
-            let range = part.range.start.max(window.start)..part.range.end.min(window.end);
-            let changed = match part.touch {
-                Touch::Written => ChangedRange::Written(range),
-                Touch::Cleared => ChangedRange::Cleared(range),
-            };
-            (!changed.range().is_empty()).then_some(changed)
+        .map(|part| {
+            (part.range.start.max(window.start)..part.range.end.min(window.end), part.touch)
         })
+        .filter(|(range, _)| !range.is_empty())
         .collect();
     let now = data_pages(new, window.clone())?;
     let before = old.map_or(Ok(Vec::new()), |old| data_pages(old, window.clone()))?;
@@ -81,10 +77,21 @@ pub fn changed_pages(
     if later.is_empty() {
         return changes(&differing, most);
     }
-    let by_bytes = changes(&differing, usize::MAX)?;
-    let mut all = merged(&later, by_bytes);
-    all.truncate(most);
-    Ok(all)
+    let mut all = RangeAccount::of(changes(&differing, usize::MAX)?.iter().map(|part| {
+        let (range, touch) = match part {
+            ChangedRange::Written(range) => (range, Touch::Written),
+            ChangedRange::Cleared(range) => (range, Touch::Cleared),
+        };
+        TouchedRange { range: range.clone(), touch, when: since }
+    }));
+    for (range, touch) in later {
+        all.put(TouchedRange { range, touch, when: since });
+    }
+    let changed = all.parts().iter().take(most).map(|part| match part.touch {
+        Touch::Written => ChangedRange::Written(part.range.clone()),
+        Touch::Cleared => ChangedRange::Cleared(part.range.clone()),
+    });
+    Ok(changed.collect())
 }
 
 /// The blocks that the edge of a part lies in.
@@ -128,42 +135,6 @@ fn push(found: &mut Vec<Range<u64>>, next: Range<u64>) {
         Some(last) if last.end == next.start => last.end = next.end,
         _ => found.push(next),
     }
-}
-
-/// The parts of `first`, and of `second` what `first` does not cover.
-fn merged(first: &[ChangedRange], second: Vec<ChangedRange>) -> Vec<ChangedRange> {
-    let mut all = first.to_vec();
-    for part in second {
-        let mut rest = part.range().clone();
-        let piece = |range: Range<u64>| match &part {
-            ChangedRange::Written(_) => ChangedRange::Written(range),
-            ChangedRange::Cleared(_) => ChangedRange::Cleared(range),
-        };
-        for cover in first.iter().map(ChangedRange::range) {
-            if cover.end <= rest.start || cover.start >= rest.end {
-                continue;
-            }
-            if rest.start < cover.start {
-                all.push(piece(rest.start..cover.start));
-            }
-            rest.start = cover.end.min(rest.end);
-        }
-        if !rest.is_empty() {
-            all.push(piece(rest));
-        }
-    }
-    all.sort_by_key(|part| part.range().start);
-    all.dedup_by(|next, one| match (one, next) {
-        (ChangedRange::Written(one), ChangedRange::Written(next))
-        | (ChangedRange::Cleared(one), ChangedRange::Cleared(next))
-            if one.end == next.start =>
-        {
-            one.end = next.end;
-            true
-        }
-        _ => false,
-    });
-    all
 }
 
 #[cfg(test)]

@@ -21,9 +21,11 @@ use std::time::Duration;
 
 use latchfs::clock::SystemClock;
 use latchfs::file::rules::create::{CreateAction, Disposition, OpenRequest, Options};
-use latchfs::file::rules::ranges::{RangeLock, Ticket};
+use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock, Ticket};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath, ntstatus};
-use latchfs::file::service::{FileError, FileKind, Handle, IO_MAX, Result, Share, ShareOptions};
+use latchfs::file::service::{
+    BasicTimes, FileError, FileKind, Handle, IO_MAX, Result, Share, ShareOptions,
+};
 use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, Owner};
 use serde_json::{Value, json};
@@ -228,7 +230,11 @@ impl<'a> Player<'a> {
             Op::SetEof { h, size } => self.share.set_size(self.handle(h)?, *size)?,
             Op::SetAlloc { h, size } => self.share.set_allocation(self.handle(h)?, *size)?,
             Op::SetAttr { h, attrs } => {
-                self.share.set_attributes(self.handle(h)?, attributes(Some(attrs))?)?;
+                self.share.set_basic(
+                    self.handle(h)?,
+                    Some(attributes(Some(attrs))?),
+                    BasicTimes::default(),
+                )?;
             }
             Op::QueryStandard { h } => return self.standard(h).map(Some),
             Op::List { conn, path } => return self.list(conn, path).map(Some),
@@ -354,9 +360,7 @@ impl<'a> Player<'a> {
         let share = self.share;
         let handle = self.handle(h)?;
         match wanted[..] {
-            [(range, kind)] if !fail_immediately => {
-                share.lock_within(handle, range, kind, LONE_WAIT)
-            }
+            [(range, kind)] if !fail_immediately => lock_within(share, handle, range, kind),
             _ => share.lock(handle, &wanted),
         }
     }
@@ -475,4 +479,18 @@ fn answer(done: Result<Option<Value>>) -> PlayAnswer {
 
 fn no_such_request() -> PlayAnswer {
     answer(Err(Denial::InvalidParameter("no lock request of that tag waits for its answer").into()))
+}
+
+/// Takes an SMB lock, waiting for it for at most [`LONE_WAIT`].
+fn lock_within(share: &Share, handle: &Handle, range: ByteRange, kind: LockKind) -> Result<()> {
+    let (sender, answer) = channel();
+    let lock = RangeLock::smb(handle.id(), kind, range, 0);
+    let completion = Box::new(move |got| drop(sender.send(got)));
+    let Some(ticket) = share.lock_later(handle, lock, completion)? else { return Ok(()) };
+    match answer.recv_timeout(LONE_WAIT) {
+        Ok(got) => Ok(got?),
+        Err(_) if share.cancel_lock(handle, ticket) => Err(Denial::Cancelled.into()),
+        // Granted or refused between the bound and the cancel: that answer stands.
+        Err(_) => answer.recv().map_or(Err(Denial::Cancelled.into()), |got| Ok(got?)),
+    }
 }

@@ -3,13 +3,11 @@
 //! was.
 
 use super::super::file_properties::FileProperties;
-use super::super::momentary::{Asking, Granted, WantedKind};
+use super::super::momentary::{Asking, Granted, WantedKind, ask_new};
 use super::{
     CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES, SourceBytes,
 };
 use crate::disk::StoreError;
-use crate::file::rules::file::FileState;
-use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
@@ -97,14 +95,7 @@ impl Share {
         to: &SharePath,
         options: &CopyOptions,
     ) -> Result<(FileProperties, Option<RunningCopy>)> {
-        let at = Circumstances {
-            path: to,
-            lease_id: asking.lease_id,
-            copy_pending: false,
-            read_only: false,
-            range: None,
-        };
-        FileState::default().check_operation(FileOperation::CreateFileNew, &at)?;
+        ask_new(asking.lease_id, to)?;
         let _names = self.names()?;
         let make = |path: &SharePath| {
             let (_, stat) = self.disk().create_file(path, self.options().file_mode)?;

@@ -4,12 +4,10 @@
 use std::os::fd::OwnedFd;
 
 use super::super::file_properties::FileProperties;
-use super::super::momentary::{Asking, FileVisit, Granted, WantedKind};
+use super::super::momentary::{Asking, FileVisit, Granted, WantedKind, ask_new};
 use super::super::property_changes::{NewProperties, TimeChange};
 use super::write::{check_body, set_written};
 use crate::disk::StoreError;
-use crate::file::rules::file::FileState;
-use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::{FileError, Result};
@@ -113,7 +111,7 @@ impl Share {
     ) -> Result<FileProperties> {
         let mut answer = None;
         let make = |path: &SharePath| {
-            check_new(asking, path)?;
+            ask_new(asking.lease_id, path)?;
             let (fd, stat) = self.disk().create_file(path, self.options().file_mode)?;
             // Under its lock, so that a caller who finds the name waits for the rest.
             let filled = self.table().with(stat.id, |_, latched| {
@@ -155,18 +153,6 @@ impl Share {
         }
         self.properties_as(path, Stat::of(fd)?, record, lease)
     }
-}
-
-/// Checks the rules for a name that is free: a lease ID in the request matches no file.
-fn check_new(asking: Asking<'_>, path: &SharePath) -> Result<()> {
-    let at = Circumstances {
-        path,
-        lease_id: asking.lease_id,
-        copy_pending: false,
-        read_only: false,
-        range: None,
-    };
-    Ok(FileState::default().check_operation(FileOperation::CreateFileNew, &at)?)
 }
 
 impl Wish<'_> {

@@ -17,7 +17,7 @@ use crate::file::service::requests::momentary::{Asking, Granted, WantedKind};
 use crate::file::service::requests::property_changes::{FileChanges, TimeChange};
 use crate::file::service::share::Share;
 use crate::file::store::share::data::{self, Reserved};
-use crate::file::store::share::{Metadata, OpenFor, Record, Stat, Touch, data};
+use crate::file::store::share::{Metadata, OpenFor, Record, Stat, Touch};
 use crate::rules::check_metadata;
 
 impl Share {

@@ -21,7 +21,7 @@ use crate::rules::Timestamp;
 use crate::rules::copy_status::CopyStatus;
 
 pub use crate::rules::Metadata;
-pub use range_account::{BLOCK, PAGE, RangeAccount, Touch, splits_a_block};
+pub use range_account::{BLOCK, PAGE, RangeAccount, Touch, TouchedRange, splits_a_block};
 pub use records::Records;
 
 /// The form written here, and the newest that is understood.

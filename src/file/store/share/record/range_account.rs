@@ -71,6 +71,11 @@ impl From<RangeAccount> for Vec<Packed> {
 }
 
 impl RangeAccount {
+    /// The account of these parts, which are ascending and apart from each other.
+    pub fn of(parts: impl Iterator<Item = TouchedRange>) -> Self {
+        Self { parts: parts.collect() }
+    }
+
     /// True if it says nothing.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
@@ -118,7 +123,7 @@ impl RangeAccount {
     }
 
     /// Puts a part in place of what was there.
-    fn put(&mut self, new: TouchedRange) {
+    pub fn put(&mut self, new: TouchedRange) {
         if new.range.is_empty() {
             return;
         }
