@@ -21,6 +21,21 @@ pub struct FileId {
     pub born: i64,
 }
 
+impl fmt::Display for FileId {
+    /// The form in the names of files that are kept beside it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.ino, self.born)
+    }
+}
+
+impl FileId {
+    /// Reads the form that `Display` writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (ino, born) = text.split_once('-')?;
+        Some(Self { ino: ino.parse().ok()?, born: born.parse().ok()? })
+    }
+}
+
 /// Identity of an open. Never reused, not after a restart either.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,

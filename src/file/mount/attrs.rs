@@ -1,6 +1,6 @@
 //! Attributes: stat, chmod, chown, times, size, extended attributes, the share's size.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, TimeOrNow};
@@ -163,7 +163,7 @@ fn resize(
     share.mount_truncate(attempt, &cx, &path, size, &strip)
 }
 
-fn change_inode(fd: &Descriptor, changes: &Changes) -> rustix::io::Result<()> {
+fn change_inode(fd: &OpenDescriptor, changes: &Changes) -> rustix::io::Result<()> {
     let name = proc_path(fd);
     if changes.uid.is_some() || changes.gid.is_some() {
         let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
@@ -192,26 +192,12 @@ fn time_to_set(time: Option<TimeOrNow>) -> Timespec {
 
 /// A descriptor of a node's file, for what takes part in no rule: one that is there, or one made
 /// by the node's name.
-enum Descriptor {
-    Open(OpenDescriptor),
-    Made(OwnedFd),
-}
-
-impl AsFd for Descriptor {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Open(held) => held.as_fd(),
-            Self::Made(fd) => fd.as_fd(),
-        }
-    }
-}
-
-fn descriptor(state: &State, node: u64) -> Result<Descriptor, Errno> {
+fn descriptor(state: &State, node: u64) -> Result<OpenDescriptor, Errno> {
     if let Some(held) = state.open_descriptor(node) {
-        return Ok(Descriptor::Open(held));
+        return Ok(held);
     }
     let made = state.share().backing(&path_of(state, node)?, OpenFor::Path);
-    made.map(Descriptor::Made).map_err(|error| errno(&error))
+    made.map(OpenDescriptor::Made).map_err(|error| errno(&error))
 }
 
 /// Does `call` on a path that means the node's file itself.
@@ -344,7 +330,7 @@ pub fn statfs(state: &State, reply: ReplyStatfs) {
 pub fn sync_dir(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
     let sync = move |state: &Arc<State>| {
         let dir = state.dirs.get(fh).ok_or(Errno::EIO)?;
-        rustix::fs::fsync(&dir.dir).map_err(of_system)
+        rustix::fs::fsync(dir.dir.fd()).map_err(of_system)
     };
     data::on_pool(state, sync, |done| data::answer(done, reply));
 }

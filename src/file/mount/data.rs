@@ -11,7 +11,7 @@ use rustix::io::ReadWriteFlags;
 use super::driver::Requester;
 use super::errno::{errno, of_system};
 use super::gates_and_faults::{self, MountCall};
-use super::open_files::OpenFile;
+use super::open_files::{OpenDescriptor, OpenFile};
 use super::opens::open_for;
 use super::state::State;
 use crate::file::rules::Denial;
@@ -30,34 +30,19 @@ fn file(state: &State, fh: u64) -> Done<Arc<OpenFile>> {
 }
 
 /// A descriptor for the call: the open's own, or one made for it.
-enum Descriptor {
-    Own(Arc<OpenFile>),
-    Kept(Arc<OwnedFd>),
-    Made(OwnedFd),
-}
-
-impl Descriptor {
-    fn of(state: &State, file: Arc<OpenFile>) -> Done<Self> {
-        // A force-closed handle is not in the table any more: its next use fails.
-        state.share().describe(&file.handle).map_err(|error| errno(&error))?;
-        if file.fd.is_some() {
-            return Ok(Self::Own(file));
-        }
-        if let Some(fd) = state.share().nameless(file.handle.file()) {
-            return Ok(Self::Kept(fd));
-        }
-        let how = open_for(file.access);
-        // By its name, which may be another file's by now if it was changed in the directory.
-        state.share().backing_of(&file.handle, how).map(Self::Made).map_err(|error| errno(&error))
+fn descriptor(state: &State, file: &Arc<OpenFile>) -> Done<OpenDescriptor> {
+    // A force-closed handle is not in the table any more: its next use fails.
+    state.share().describe(&file.handle).map_err(|error| errno(&error))?;
+    if file.fd.is_some() {
+        return Ok(OpenDescriptor::File(Arc::clone(file)));
     }
-
-    fn fd(&self) -> &OwnedFd {
-        match self {
-            Self::Own(file) => file.fd.as_ref().expect("only an open with a descriptor is its own"),
-            Self::Kept(fd) => fd,
-            Self::Made(fd) => fd,
-        }
+    if let Some(fd) = state.share().nameless(file.handle.file()) {
+        return Ok(OpenDescriptor::Kept(fd));
     }
+    let how = open_for(file.access);
+    // By its name, which may be another file's by now if it was changed in the directory.
+    let made = state.share().backing_of(&file.handle, how);
+    made.map(OpenDescriptor::Made).map_err(|error| errno(&error))
 }
 
 fn on_file<T>(
@@ -65,7 +50,7 @@ fn on_file<T>(
     fh: u64,
     call: impl FnOnce(&OwnedFd) -> rustix::io::Result<T>,
 ) -> Done<T> {
-    let descriptor = Descriptor::of(state, file(state, fh)?)?;
+    let descriptor = descriptor(state, &file(state, fh)?)?;
     call(descriptor.fd()).map_err(of_system)
 }
 
@@ -119,12 +104,9 @@ fn read_now(
     (offset, size): (u64, u32),
     lock_owner: Option<u64>,
 ) -> Option<Done<Vec<u8>>> {
-    let file = match file(state, fh) {
-        Ok(file) => file,
-        Err(errno) => return Some(Err(errno)),
-    };
-    let descriptor = match Descriptor::of(state, Arc::clone(&file)) {
-        Ok(descriptor) => descriptor,
+    let opened = file(state, fh).and_then(|file| Ok((descriptor(state, &file)?, file)));
+    let (descriptor, file) = match opened {
+        Ok(opened) => opened,
         Err(errno) => return Some(Err(errno)),
     };
     let (at, by) = ((Some(offset), size as usize), (lock_owner, RangeUse::Read));
@@ -192,8 +174,7 @@ fn write_now(
     (offset, bytes): (Option<u64>, &[u8]),
     lock_owner: Option<u64>,
 ) -> Option<Done<()>> {
-    let opened =
-        file(state, fh).and_then(|file| Ok((Descriptor::of(state, Arc::clone(&file))?, file)));
+    let opened = file(state, fh).and_then(|file| Ok((descriptor(state, &file)?, file)));
     let (descriptor, file) = match opened {
         Ok(opened) => opened,
         Err(errno) => return Some(Err(errno)),
@@ -258,7 +239,7 @@ pub fn allocate(
     let flags = FallocateFlags::from_bits_retain(mode.cast_unsigned());
     let reserve = move |state: &Arc<State>| {
         let file = file(state, fh)?;
-        let descriptor = Descriptor::of(state, Arc::clone(&file))?;
+        let descriptor = descriptor(state, &file)?;
         let fd = descriptor.fd();
         let reserve = || Ok(rustix::fs::fallocate(fd, flags, offset, length).map_err(of_system));
         let at = (Some(offset), usize::try_from(length).unwrap_or(usize::MAX));
@@ -300,7 +281,7 @@ pub fn copy(
         return reply.error(Errno::EOPNOTSUPP);
     }
     let copy = move |state: &Arc<State>| {
-        let source = Descriptor::of(state, file(state, from)?)?;
+        let source = descriptor(state, &file(state, from)?)?;
         on_file(state, to, |target| {
             let length = usize::try_from(length).unwrap_or(usize::MAX).min(COPY_MAX);
             let (from_at, to_at) = (Some(&mut from_at), Some(&mut to_at));

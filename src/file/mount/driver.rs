@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use fuser::{
@@ -18,7 +19,7 @@ use fuser::{
 
 use super::park::outlived;
 use super::session::may_administer;
-use super::state::{DataPath, State};
+use super::state::State;
 use super::{attrs, data, dirs, ioctl, locks, names, opens};
 
 /// The caller of a request. `pid` is the calling *thread*, as the kernel names it.
@@ -88,9 +89,10 @@ impl Driver {
             && config.set_max_stack_depth(STACK_DEPTH).is_ok()
         {
             wanted |= passthrough;
-            self.0.set_data_path(DataPath::Passthrough);
+            self.0.passes.store(true, Ordering::Relaxed);
         }
-        log::info!("data path: {:?}", self.0.data_path());
+        let passes = wanted.contains(passthrough);
+        log::info!("data path: {}", if passes { "Passthrough" } else { "Direct" });
         let _ = config.add_capabilities(wanted & can);
         let _ = config.set_max_write(WRITE_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);

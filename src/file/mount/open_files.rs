@@ -225,16 +225,23 @@ pub enum OpenDescriptor {
     Dir(Arc<OpenDir>),
     /// A descriptor that the engine kept when the file lost its name.
     Kept(Arc<OwnedFd>),
+    /// A descriptor made by the file's name for one call.
+    Made(OwnedFd),
+}
+
+impl OpenDescriptor {
+    pub fn fd(&self) -> &OwnedFd {
+        match self {
+            Self::File(file) => file.fd.as_ref().expect("only an open with a descriptor is held"),
+            Self::Dir(dir) => dir.dir.fd(),
+            Self::Kept(fd) => fd,
+            Self::Made(fd) => fd,
+        }
+    }
 }
 
 impl AsFd for OpenDescriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::File(file) => {
-                file.fd.as_ref().expect("only an open with a descriptor is held").as_fd()
-            }
-            Self::Dir(dir) => dir.dir.as_fd(),
-            Self::Kept(fd) => fd.as_fd(),
-        }
+        self.fd().as_fd()
     }
 }

@@ -1,6 +1,7 @@
 //! Opening, creating, flushing and releasing files.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
@@ -11,7 +12,7 @@ use super::errno::errno;
 use super::gates_and_faults::{self, MountCall};
 use super::nodes::MissingAnswer;
 use super::open_files::{NumberedOpen, OpenFile};
-use super::state::{DataPath, State};
+use super::state::State;
 use super::{nameless, privileges};
 use crate::file::rules::create::{CreateAction, Disposition, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
@@ -337,7 +338,7 @@ fn data_path(
         let registered = state.backing(opened.stat.id, keep, || {
             // A file that is registered goes on, since the kernel takes no other way while it is
             // open so. No other file is registered any more.
-            if state.data_path() == DataPath::Direct {
+            if !state.passes.load(Ordering::Relaxed) {
                 return Err(std::io::ErrorKind::Unsupported.into());
             }
             if let Some(fd) = &made {
@@ -380,13 +381,13 @@ fn data_path(
 /// Notes that the kernel does not register a file. Where it would register none, it is not asked
 /// again. All else is about this file, or this moment: other files go on as they are.
 fn note_not_passed(state: &State, path: &SharePath, error: &std::io::Error) {
-    if state.data_path() == DataPath::Direct {
+    if !state.passes.load(Ordering::Relaxed) {
         return;
     }
     match error.raw_os_error() {
         Some(libc::EPERM | libc::ENOSYS | libc::ENOTTY | libc::EOPNOTSUPP) => {
             log::warn!("no kernel passthrough ({error}): reads and writes go through latchfs");
-            state.set_data_path(DataPath::Direct);
+            state.passes.store(false, Ordering::Relaxed);
         }
         _ => log::info!("no kernel passthrough of {path} ({error})"),
     }

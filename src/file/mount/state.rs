@@ -1,6 +1,6 @@
 //! The state of one mount: its share, the kernel's nodes, its open files.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -25,15 +25,6 @@ use crate::file::service::shares::{Followed, Follower};
 use crate::file::service::{Creation, FileError, Share, Stat};
 use crate::rules::{Client, Context, FileId, Owner};
 
-/// How bytes get from the disk to a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DataPath {
-    /// The kernel reads and writes the backing file itself.
-    Passthrough,
-    /// Reads and writes are sent to latchfs; nothing is cached.
-    Direct,
-}
-
 /// The number of locks for the data paths of opens.
 const WAYS: usize = 16;
 
@@ -57,7 +48,9 @@ pub struct State {
     pub dirs: Opens<OpenDir>,
     pub backings: Arc<Backings>,
     pub to_cut: Cuts,
-    data_path: AtomicU8,
+    /// The kernel reads and writes backing files itself; otherwise reads and writes are sent to
+    /// latchfs, and nothing is cached.
+    pub passes: AtomicBool,
     ways: [Mutex<()>; WAYS],
     cuts: AtomicU64,
     ending: AtomicBool,
@@ -92,7 +85,7 @@ impl State {
             dirs: Opens::default(),
             backings: Arc::default(),
             to_cut: Cuts::default(),
-            data_path: AtomicU8::new(1),
+            passes: AtomicBool::new(false),
             ways: Default::default(),
             cuts: AtomicU64::new(0),
             ending: AtomicBool::new(false),
@@ -133,18 +126,6 @@ impl State {
     /// True once it is.
     pub fn is_ending(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
-    }
-
-    /// Which way bytes go.
-    pub fn data_path(&self) -> DataPath {
-        match self.data_path.load(Ordering::Relaxed) {
-            0 => DataPath::Passthrough,
-            _ => DataPath::Direct,
-        }
-    }
-
-    pub fn set_data_path(&self, path: DataPath) {
-        self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
     }
 
     /// A lock to hold from the choice of an open's data path until the open is kept: the kernel

@@ -12,7 +12,7 @@ use crate::file::rules::{Denial, SharePath};
 use crate::file::service::error::Result;
 use crate::file::service::opens::{ClosedHandle, Handle};
 use crate::rules::HandleId;
-use crate::sync::{AtomicU64, Ordering, RwLock};
+use crate::sync::RwLock;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeNotice<'a> {
@@ -29,25 +29,16 @@ pub enum ChangeNotice<'a> {
     Answered,
 }
 
-type ChangeObserver = Arc<dyn Fn(ChangeNotice<'_>) + Send + Sync>;
-
-/// The observers of changes. They are called with no lock held: the list is copied first.
-#[derive(Default)]
-pub(super) struct Observers {
-    told: RwLock<Arc<[ChangeObserver]>>,
-    /// The number of observers; read without a lock at each change.
-    count: AtomicU64,
-}
+/// Those who want to be told. The list is copied before they are called, with no lock held: one
+/// may wait for a thread that itself calls or adds listeners.
+type Listeners<F> = RwLock<Arc<[Arc<F>]>>;
+type Observer = dyn Fn(ChangeNotice<'_>) + Send + Sync;
+type CloseListener = dyn Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync;
+pub(super) type Observers = Listeners<Observer>;
+pub(super) type CloseListeners = Listeners<CloseListener>;
 
 /// The most listeners to forced closes of a share: more than there are front ends.
 pub const LISTENERS_MAX: usize = 16;
-
-type CloseListener = Arc<dyn Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync>;
-
-/// The listeners to forced closes. The list is copied before they are called: a listener may wait
-/// for a thread that itself calls or adds listeners.
-#[derive(Default)]
-pub(super) struct CloseListeners(RwLock<Vec<CloseListener>>);
 
 const POISON: &str = "nothing panics while a list of listeners is held";
 
@@ -56,25 +47,19 @@ impl Share {
     /// with no file's lock held. Changes that the mount itself makes to names and attributes are
     /// not reported.
     pub fn on_change(&self, observer: impl Fn(ChangeNotice<'_>) + Send + Sync + 'static) {
-        let mut told = self.observers.told.write().expect(POISON);
-        let new: ChangeObserver = Arc::new(observer);
+        let mut told = self.observers.write().expect(POISON);
+        let new: Arc<Observer> = Arc::new(observer);
         *told = told.iter().cloned().chain([new]).collect();
-        self.observers.count.store(told.len() as u64, Ordering::Release);
     }
 
     pub(crate) fn tell(&self, change: ChangeNotice<'_>) {
-        if self.observers.count.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let told = Arc::clone(&self.observers.told.read().expect(POISON));
+        let told = Arc::clone(&self.observers.read().expect(POISON));
         told.iter().for_each(|observer| observer(change));
     }
 
     /// To be called by a front end that changed the handle's file.
     pub fn tell_changed(&self, handle: &Handle) {
-        if self.observers.count.load(Ordering::Acquire) > 0
-            && let Ok(path) = self.path_of(handle)
-        {
+        if let Ok(path) = self.path_of(handle) {
             self.tell(ChangeNotice::Attributes(&path));
         }
     }
@@ -87,17 +72,18 @@ impl Share {
         &self,
         listener: impl Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync + 'static,
     ) -> Result<()> {
-        let mut listeners = self.listeners.0.write().expect(POISON);
+        let mut listeners = self.listeners.write().expect(POISON);
         if listeners.len() == LISTENERS_MAX {
             return Err(Denial::InvalidParameter("too many listeners to forced closes").into());
         }
-        listeners.push(Arc::new(listener));
+        let new: Arc<CloseListener> = Arc::new(listener);
+        *listeners = listeners.iter().cloned().chain([new]).collect();
         Ok(())
     }
 
     /// Notifies all listeners of a forced close; returns the handles that end with it.
     pub(crate) fn tell_force_closed(&self, closed: &ClosedHandle) -> Result<Vec<HandleId>> {
-        let listeners = self.listeners.0.read().expect(POISON).clone();
+        let listeners = Arc::clone(&self.listeners.read().expect(POISON));
         let told: Vec<_> = listeners.iter().map(|listener| listener(closed)).collect();
         let ended: Result<Vec<_>> = told.into_iter().collect();
         Ok(ended?.concat())

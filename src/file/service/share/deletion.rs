@@ -32,7 +32,7 @@ impl PendingEntry {
     /// it may be longer than a file name.
     fn key(&self) -> String {
         let hash = fnv1a(self.path.as_str().as_bytes());
-        format!("{}-{}-{hash:016x}", self.id.ino, self.id.born)
+        format!("{}-{hash:016x}", self.id)
     }
 }
 

@@ -159,7 +159,7 @@ impl Share {
             return self.drop_lease(id, Durability::Synced);
         }
         let entry = LeaseEntry { id, lease, path: Some(path.clone()) };
-        let kept = self.state.put(Drawer::Leases, &lease_key(id), &entry, Durability::Synced);
+        let kept = self.state.put(Drawer::Leases, &id.to_string(), &entry, Durability::Synced);
         kept.map_err(FileError::Store)
     }
 
@@ -171,11 +171,7 @@ impl Share {
     }
 
     fn drop_lease(&self, id: FileId, durability: Durability) -> Result<()> {
-        let removed = self.state.remove(Drawer::Leases, &lease_key(id), durability);
+        let removed = self.state.remove(Drawer::Leases, &id.to_string(), durability);
         removed.map(drop).map_err(FileError::Store)
     }
-}
-
-fn lease_key(id: FileId) -> String {
-    format!("{}-{}", id.ino, id.born)
 }

@@ -165,7 +165,8 @@ fn rename_entries(entries: &Path, copies: &CopiedFileIds, inside: bool) -> Resul
     folder.sweep()?;
     let mut renamed = Vec::new();
     for name in folder.names()? {
-        let copy = id_in(&name).and_then(|id| copies.get(&id));
+        let copy =
+            name.strip_suffix(".json").and_then(FileId::parse).and_then(|id| copies.get(&id));
         if let Some(copy) = copy {
             let bytes = if inside {
                 let mut entry = entry(&folder, &name)?;
@@ -174,7 +175,7 @@ fn rename_entries(entries: &Path, copies: &CopiedFileIds, inside: bool) -> Resul
             } else {
                 folder.read(&name)?.unwrap_or_default()
             };
-            renamed.push((format!("{}-{}.json", copy.ino, copy.born), bytes));
+            renamed.push((format!("{copy}.json"), bytes));
         }
         folder.remove(&name, Durability::Cached)?;
     }
@@ -182,12 +183,6 @@ fn rename_entries(entries: &Path, copies: &CopiedFileIds, inside: bool) -> Resul
         folder.write(&name, &bytes, Durability::Cached)?;
     }
     Ok(())
-}
-
-/// The identity that an entry is called after.
-fn id_in(name: &str) -> Option<FileId> {
-    let (ino, born) = name.strip_suffix(".json")?.split_once('-')?;
-    Some(FileId { ino: ino.parse().ok()?, born: born.parse().ok()? })
 }
 
 fn entry(folder: &Folder, name: &str) -> Result<Value, StoreError> {

@@ -192,12 +192,11 @@ fn point_to_sidecar(fd: BorrowedFd<'_>, changes: u64) -> Result<(), StoreError> 
 }
 
 fn name(id: FileId) -> String {
-    format!("{}-{}.json", id.ino, id.born)
+    format!("{id}.json")
 }
 
 fn owner(name: &str) -> Option<FileId> {
-    let (ino, born) = name.strip_suffix(".json")?.split_once('-')?;
-    Some(FileId { ino: ino.parse().ok()?, born: born.parse().ok()? })
+    FileId::parse(name.strip_suffix(".json")?)
 }
 
 /// How many files are remembered. Two whose inode numbers differ by a multiple of it share a

@@ -6,7 +6,7 @@
 //! [`super::name_cache`]. Who may open or delete what is left to the rules.
 
 use std::borrow::Cow;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -104,6 +104,10 @@ impl OpenDirectory {
         Self(fd)
     }
 
+    pub fn fd(&self) -> &OwnedFd {
+        &self.0
+    }
+
     /// Attributes of the directory itself.
     pub fn own(&self) -> Result<Stat, StoreError> {
         Stat::of(&self.0)
@@ -112,12 +116,6 @@ impl OpenDirectory {
     /// Attributes of an entry by its exact name.
     pub fn stat(&self, name: &str) -> Result<Stat, StoreError> {
         Stat::at(&self.0, name)
-    }
-}
-
-impl AsFd for OpenDirectory {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }
 
@@ -269,7 +267,7 @@ impl ShareDir {
         dir: &OpenDirectory,
         id: FileId,
     ) -> Result<Vec<ListedName>, StoreError> {
-        self.names.page((dir, id), ("", None), usize::MAX)
+        self.names.page((&dir.0, id), ("", None), usize::MAX)
     }
 
     fn open_dir(&self, path: &SharePath) -> Result<OwnedFd, StoreError> {
