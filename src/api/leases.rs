@@ -262,8 +262,11 @@ impl Session {
             // A lease that was broken before can be broken again; then there is none to end.
             let before = self.account.file().properties(&at)?.lease.state;
             let was_leased = before != LeaseState::Broken;
-            return match self.account.file().break_lease(&at, period.map(Into::into)) {
-                Ok((seconds, _)) => Ok(LeaseBroken { was_leased, seconds }),
+            let action = LeaseAction::Break(period.map(Into::into));
+            return match self.account.file().lease(&at, action) {
+                Ok(((_, seconds), _)) => {
+                    Ok(LeaseBroken { was_leased, seconds: seconds.unwrap_or(0) })
+                }
                 Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
                     none
                 }
@@ -276,8 +279,8 @@ impl Session {
             return none;
         }
         let was_leased = before.is_ok_and(|state| state != LeaseState::Broken);
-        match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
-        {
+        let asking = Asking { cx: &self.context("lease break"), lease_id: None };
+        match share.lease_file(asking, &path, LeaseAction::Break(None)) {
             Ok(_) => Ok(LeaseBroken { was_leased, seconds: 0 }),
             Err(FileError::Denied(Denial::Lease(denial))) if is_none(denial) => none,
             Err(error) => Err(self.refused(&share, &path, error)),

@@ -2,6 +2,8 @@
 
 use super::http::Got;
 use super::meeting::{BYTES, Subject};
+use latchfs::rules::LeaseId;
+use latchfs::rules::lease::LeaseAction;
 
 /// The lease that tests take.
 pub const LEASE: &str = "11111111-2222-3333-4444-555555555555";
@@ -176,4 +178,10 @@ impl Call {
             C::ForceClose => vec![("x-ms-handle-id", "1")],
         }
     }
+}
+
+/// A request to acquire a lease.
+pub fn acquire(duration: i64, proposed: Option<LeaseId>) -> LeaseAction {
+    let fresh = latchfs::sync::random::lease_id();
+    LeaseAction::Acquire { duration: Some(duration), proposed, fresh }
 }

@@ -509,7 +509,10 @@ fn a_share_is_listed_with_its_lease_and_one_directory_takes_no_other() {
     let setup = Setup::new();
     let client = setup.client();
     let at = ShareRef::new("docs");
-    setup.fake.account.file().acquire_lease(&at, Some(-1), None).unwrap();
+    let fresh = crate::sync::random::lease_id();
+    let action =
+        crate::rules::lease::LeaseAction::Acquire { duration: Some(-1), proposed: None, fresh };
+    setup.fake.account.file().lease(&at, action).unwrap();
     let shares = client.ask(&GetShares { deleted: true }).unwrap().shares;
     assert_eq!((shares[0].name.as_str(), shares[0].lease.as_str()), ("docs", "leased"));
     let breaking = |object: &str| BreakLease { object: object.to_owned(), period: Some(0) };

@@ -10,36 +10,9 @@ use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, ContainerState};
 use crate::blob::store::StateKey;
 use crate::db::DbService as _;
 use crate::rules::conditions::Conditions;
-use crate::rules::lease::{
-    BlobLease, ContainerLease, LeaseDenial, LeaseId, LeaseKind, LeaseStatus, TimedLease,
-};
+pub use crate::rules::lease::LeaseAction;
+use crate::rules::lease::{BlobLease, ContainerLease, LeaseId, LeaseStatus};
 use crate::rules::{Context, Etag, Timestamp, Writer};
-
-/// The action of a lease request. Durations and periods are as in the request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LeaseAction {
-    Acquire {
-        /// 15 to 60 seconds, or -1.
-        duration: Option<i64>,
-        /// The ID that the client wants.
-        proposed: Option<LeaseId>,
-        /// The ID where the client wants none.
-        fresh: LeaseId,
-    },
-    /// Starts the duration anew.
-    Renew(LeaseId),
-    /// Gives the lease another ID.
-    Change {
-        /// The ID that it has.
-        current: LeaseId,
-        /// The ID that it gets.
-        proposed: LeaseId,
-    },
-    /// Gives the lease up.
-    Release(LeaseId),
-    /// Ends the lease after a period of 0 to 60 seconds.
-    Break(Option<i64>),
-}
 
 /// The answer to a lease request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,25 +26,6 @@ pub struct LeaseAnswer {
 }
 
 impl LeaseAction {
-    /// Carries the action out: the ID and the seconds of its answer.
-    pub(super) fn apply<K: LeaseKind>(
-        self,
-        lease: &mut TimedLease<K>,
-        now: Timestamp,
-    ) -> Result<(Option<LeaseId>, Option<u64>), LeaseDenial> {
-        match self {
-            Self::Acquire { duration, proposed, fresh } => {
-                Ok((Some(lease.acquire(duration, proposed, fresh, now)?), None))
-            }
-            Self::Renew(id) => lease.renew(id, now).map(|()| (Some(id), None)),
-            Self::Change { current, proposed } => {
-                Ok((Some(lease.change(current, proposed, now)?), None))
-            }
-            Self::Release(id) => lease.release(id).map(|()| (None, None)),
-            Self::Break(period) => Ok((None, Some(lease.break_within(period, now)?))),
-        }
-    }
-
     /// The request of the action as the one that refusals name; none after a release.
     pub(super) fn leaser(self, by: Writer) -> Option<Writer> {
         let word = match self {

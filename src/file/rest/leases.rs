@@ -2,104 +2,70 @@
 
 use super::FileCall;
 use super::share::share_version;
-use crate::file::service::FileProperties;
-use crate::file::service::shares::SnapshotName;
+use crate::file::service::Asking;
+use crate::file::service::shares::ShareRef;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
 use crate::rules::LeaseId;
+use crate::rules::lease::{LeaseAction, Leased};
+use crate::sync::random;
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED: &str = "x-ms-proposed-lease-id";
 
 impl FileCall<'_> {
-    fn duration(&self) -> Result<Option<i64>, Refusal> {
-        self.request.parsed("x-ms-lease-duration", "it must be a number of seconds, or -1")
-    }
-
     fn lease_header(&self, name: &str) -> Result<LeaseId, Refusal> {
         self.request.lease_id(name)?.ok_or_else(|| Refusal::missing_header(name))
     }
 
-    /// The ID is the action's own: it is no condition on the share.
-    fn lease_target<T>(
-        &self,
-        action: impl FnOnce(&crate::file::service::shares::ShareRef<'_>) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        let snapshot: Option<SnapshotName> = self.snapshot()?;
-        action(&crate::file::service::shares::ShareRef {
-            name: self.share()?,
-            snapshot: snapshot.as_ref(),
-            lease_id: None,
+    /// The action, which the table has found to be one; a period only a share's break has.
+    fn lease_action(&self, of_share: bool) -> Result<LeaseAction, Refusal> {
+        let action = self.request.required("x-ms-lease-action")?;
+        Ok(match action.to_ascii_lowercase().as_str() {
+            "acquire" => {
+                let what = "it must be a number of seconds, or -1";
+                let duration = self.request.parsed("x-ms-lease-duration", what)?;
+                let (proposed, fresh) = (self.request.lease_id(PROPOSED)?, random::lease_id());
+                LeaseAction::Acquire { duration, proposed, fresh }
+            }
+            "renew" => LeaseAction::Renew(self.lease_header(LEASE_ID)?),
+            "change" => {
+                let current = self.lease_header(LEASE_ID)?;
+                LeaseAction::Change { current, proposed: self.lease_header(PROPOSED)? }
+            }
+            "release" => LeaseAction::Release(self.lease_header(LEASE_ID)?),
+            _ if of_share => {
+                let what = "it must be a number of seconds";
+                LeaseAction::Break(self.request.parsed("x-ms-lease-break-period", what)?)
+            }
+            _ => LeaseAction::Break(None),
         })
     }
 
-    pub(super) fn acquire_share_lease(&self) -> Answer {
-        let (duration, proposed) = (self.duration()?, self.request.lease_id(PROPOSED)?);
-        let (id, version) =
-            self.lease_target(|at| Ok(self.engine()?.acquire_lease(at, duration, proposed)?))?;
-        Ok(share_version(Reply::created(), version).header(LEASE_ID, id))
+    pub(super) fn lease_share(&self) -> Answer {
+        let action = self.lease_action(true)?;
+        let snapshot = self.snapshot()?;
+        // The lease ID is the action's own: it is no condition on the share.
+        let at = ShareRef { name: self.share()?, snapshot: snapshot.as_ref(), lease_id: None };
+        let (leased, version) = self.engine()?.lease(&at, action)?;
+        Ok(share_version(replied(action, leased), version))
     }
 
-    pub(super) fn release_share_lease(&self) -> Answer {
-        let id = self.lease_header(LEASE_ID)?;
-        let version = self.lease_target(|at| Ok(self.engine()?.release_lease(at, id)?))?;
-        Ok(share_version(Reply::ok(), version))
-    }
-
-    pub(super) fn change_share_lease(&self) -> Answer {
-        let (current, proposed) = (self.lease_header(LEASE_ID)?, self.lease_header(PROPOSED)?);
-        let (id, version) =
-            self.lease_target(|at| Ok(self.engine()?.change_lease(at, current, proposed)?))?;
-        Ok(share_version(Reply::ok(), version).header(LEASE_ID, id))
-    }
-
-    pub(super) fn renew_share_lease(&self) -> Answer {
-        let id = self.lease_header(LEASE_ID)?;
-        let version = self.lease_target(|at| Ok(self.engine()?.renew_lease(at, id)?))?;
-        Ok(share_version(Reply::ok(), version).header(LEASE_ID, id))
-    }
-
-    pub(super) fn break_share_lease(&self) -> Answer {
-        let what = "it must be a number of seconds";
-        let period = self.request.parsed("x-ms-lease-break-period", what)?;
-        let (left, version) =
-            self.lease_target(|at| Ok(self.engine()?.break_lease(at, period)?))?;
-        Ok(share_version(Reply::accepted(), version).header("x-ms-lease-time", left))
-    }
-
-    pub(super) fn acquire_file_lease(&self) -> Answer {
+    pub(super) fn lease_file(&self) -> Answer {
         let (share, path) = (self.share_to_change()?, self.path()?);
-        let (duration, proposed) = (self.duration()?, self.request.lease_id(PROPOSED)?);
-        let leased = share.lease_acquire(self.plainly(), &path, duration, proposed)?;
-        Ok(of_file(Reply::created(), &leased.properties).header(LEASE_ID, leased.id))
-    }
-
-    pub(super) fn release_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.path()?);
-        let file = share.lease_release(self.plainly(), &path, self.lease_header(LEASE_ID)?)?;
-        Ok(of_file(Reply::ok(), &file))
-    }
-
-    pub(super) fn change_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.path()?);
-        let (current, proposed) = (self.lease_header(LEASE_ID)?, self.lease_header(PROPOSED)?);
-        let leased = share.lease_change(self.plainly(), &path, current, proposed)?;
-        Ok(of_file(Reply::ok(), &leased.properties).header(LEASE_ID, leased.id))
-    }
-
-    pub(super) fn break_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.path()?);
-        let file = share.lease_break(self.plainly(), &path)?;
-        Ok(of_file(Reply::accepted(), &file).header("x-ms-lease-time", 0))
-    }
-
-    /// Without the lease ID as a condition: it is the action's own.
-    fn plainly(&self) -> crate::file::service::Asking<'_> {
-        crate::file::service::Asking { cx: self.cx(), lease_id: None }
+        let action = self.lease_action(false)?;
+        let asking = Asking { cx: self.cx(), lease_id: None };
+        let (leased, file) = share.lease_file(asking, &path, action)?;
+        Ok(replied(action, leased).version(file.etag(), file.last_modified()))
     }
 }
 
-fn of_file(reply: Reply, file: &FileProperties) -> Reply {
-    reply.version(file.etag(), file.last_modified())
+fn replied(action: LeaseAction, (id, seconds): Leased) -> Reply {
+    let reply = match action {
+        LeaseAction::Acquire { .. } => Reply::created(),
+        LeaseAction::Break(_) => Reply::accepted(),
+        LeaseAction::Renew(_) | LeaseAction::Change { .. } | LeaseAction::Release(_) => Reply::ok(),
+    };
+    reply.maybe(LEASE_ID, id).maybe("x-ms-lease-time", seconds)
 }

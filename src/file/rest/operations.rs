@@ -105,15 +105,15 @@ operations! {
         Container &[Read, List] => share_properties;
     SHARE_DELETE pool_change ("ShareDelete", "Delete Share") Container &[Delete] => delete_share;
     SHARE_ACQUIRE_LEASE pool_change ("ShareAcquireLease", "Lease Share") Container &[Write]
-        => acquire_share_lease;
+        => lease_share;
     SHARE_RELEASE_LEASE pool_change ("ShareReleaseLease", "Lease Share") Container &[Write]
-        => release_share_lease;
+        => lease_share;
     SHARE_CHANGE_LEASE pool_change ("ShareChangeLease", "Lease Share") Container &[Write]
-        => change_share_lease;
+        => lease_share;
     SHARE_RENEW_LEASE pool_change ("ShareRenewLease", "Lease Share") Container &[Write]
-        => renew_share_lease;
+        => lease_share;
     SHARE_BREAK_LEASE pool_change ("ShareBreakLease", "Lease Share") Container &[Write, Delete]
-        => break_share_lease;
+        => lease_share;
     SHARE_CREATE_SNAPSHOT pool_change ("ShareCreateSnapshot", "Snapshot Share")
         Container &[Create, Write] => create_snapshot;
     #[service_sas (&[Write])]
@@ -172,16 +172,16 @@ operations! {
         => set_file_metadata;
     #[touches (touches::leased)]
     FILE_ACQUIRE_LEASE pool_change ("FileAcquireLease", "Lease File") Object &[Write]
-        => acquire_file_lease;
+        => lease_file;
     #[touches (touches::leased)]
     FILE_RELEASE_LEASE pool_change ("FileReleaseLease", "Lease File") Object &[Write]
-        => release_file_lease;
+        => lease_file;
     #[touches (touches::leased)]
     FILE_CHANGE_LEASE pool_change ("FileChangeLease", "Lease File") Object &[Write]
-        => change_file_lease;
+        => lease_file;
     #[touches (touches::leased)]
     FILE_BREAK_LEASE pool_change ("FileBreakLease", "Lease File") Object &[Write]
-        => break_file_lease;
+        => lease_file;
     FILE_UPLOAD_RANGE pool_change ("FileUploadRange", "Put Range") Object &[Write] => upload_range;
     #[touches (touches::copied)]
     FILE_UPLOAD_RANGE_FROM_URL pool_change ("FileUploadRangeFromURL", "Put Range From URL")

@@ -22,9 +22,9 @@ pub mod shares;
 
 pub use crate::file::service::requests::{
     Asking, Awaiting, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry, DirectoryPage,
-    FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, LeasedFile, NewProperties, PAGE_MAX,
-    PageOptions, PendingFileCopy, PropertyChanges, RangeChanges, RangeList, RemoteSource,
-    RestRename, Semantics, SmbProperties, Started, StartedRemote, TimeChange,
+    FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, NewProperties, PAGE_MAX, PageOptions,
+    PendingFileCopy, PropertyChanges, RangeChanges, RangeList, RemoteSource, RestRename, Semantics,
+    SmbProperties, Started, StartedRemote, TimeChange,
 };
 pub use error::{FileError, Result};
 pub use held::{HeldLock, Obstacle, PendingName, Tally};

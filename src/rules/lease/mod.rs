@@ -8,6 +8,7 @@
 //! and containers: `docs/semantics.md`, "Leases", has the tables of files and shares. Lease actions
 //! move neither `ETag` nor Last-Modified (S39).
 
+mod action;
 mod class;
 mod denial;
 mod file;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::named::named;
 
+pub use action::{LeaseAction, Leased};
 pub use class::{LeaseClass, ShareUse};
 pub use denial::{LeaseDenial, LeaseOn};
 pub use file::{FileLease, LeaseUse};

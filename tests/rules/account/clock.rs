@@ -16,12 +16,12 @@ fn step_back(setup: &Setup, seconds: i64) {
 fn a_lease_outlives_a_clock_that_is_set_back_and_still_ends() {
     let setup = Setup::new();
     let engine = with_share(&setup);
-    engine.acquire_lease(&DOCS, Some(30), None).unwrap();
+    engine.lease(&DOCS, acquire(30, None)).unwrap();
     setup.advance(10);
     step_back(&setup, 3_600);
     let state = |engine: &FileService| engine.properties(&DOCS).unwrap().lease.state;
     assert_eq!(state(&engine), LeaseState::Leased);
-    assert!(engine.acquire_lease(&DOCS, Some(30), None).is_err(), "it is another's");
+    assert!(engine.lease(&DOCS, acquire(30, None)).is_err(), "it is another's");
     drop(engine);
     let engine = setup.open();
     assert_eq!(state(&engine), LeaseState::Leased);

@@ -28,6 +28,8 @@ use latchfs::journal::{AccountJournal, Journal};
 use latchfs::rules::lease::LeaseId;
 use latchfs::rules::{Client, Context, Owner, Timestamp};
 
+use crate::common::calls::acquire;
+
 /// Monday, 5 January 2026, 10:00:00 UTC.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
 const DAY: Duration = Duration::from_hours(24);

@@ -17,7 +17,7 @@ fn all_that_was_set_is_there_after_a_restart() {
     engine.set_policies(&DOCS, vec![policy]).unwrap();
     let changes = ShareChanges { quota_gib: Some(4), ..ShareChanges::default() };
     engine.set_properties(&DOCS, changes).unwrap();
-    engine.acquire_lease(&DOCS, Some(-1), None).unwrap();
+    engine.lease(&DOCS, acquire(-1, None)).unwrap();
     let before = engine.properties(&DOCS).unwrap();
     drop(engine);
     assert_eq!(setup.open().properties(&DOCS).unwrap(), before);
@@ -48,7 +48,7 @@ const PLAY: &str = "LATCHFS_TEST_PLAYS_A_KILLED_SERVER";
 fn change_much(engine: &FileService) {
     let changes = ShareChanges { quota_gib: Some(4), ..ShareChanges::default() };
     engine.create_share("docs", NewShare { changes, ..NewShare::default() }).unwrap();
-    engine.acquire_lease(&DOCS, Some(-1), None).unwrap();
+    engine.lease(&DOCS, acquire(-1, None)).unwrap();
     engine.create_snapshot(&DOCS, None, &mut go_on).unwrap();
     engine.create_share("gone", NewShare::default()).unwrap();
     let gone = ShareRef::new("gone");

@@ -130,7 +130,7 @@ fn a_share_with_snapshots_is_deleted_on_request_only() {
     let stamp = snapshot(&engine);
     let delete = |how| engine.delete_share(&somebody(), &DOCS, how);
     assert_eq!(refused(delete(DeleteShareSnapshots::None)), ShareDenial::ShareHasSnapshots);
-    engine.acquire_lease(&DOCS.at(&stamp), Some(-1), None).unwrap();
+    engine.lease(&DOCS.at(&stamp), acquire(-1, None)).unwrap();
     let leased = refused(delete(DeleteShareSnapshots::Include));
     assert_eq!(leased, ShareDenial::DeleteShareWhenSnapshotLeased);
     let version = delete(DeleteShareSnapshots::IncludeLeased).unwrap().unwrap().version;
@@ -144,10 +144,10 @@ fn a_leased_snapshot_is_deleted_with_its_id_only() {
     let engine = with_share(&setup);
     let stamp = snapshot(&engine);
     let at = DOCS.at(&stamp);
-    let (held, _) = engine.acquire_lease(&at, Some(60), None).unwrap();
+    let ((held, _), _) = engine.lease(&at, acquire(60, None)).unwrap();
     let missing = LeaseDenial::LeaseIdMissing(LeaseOn::Share);
     assert_eq!(refused(engine.delete_snapshot(&at)), missing.into());
-    engine.delete_snapshot(&with_lease(at, held)).unwrap();
+    engine.delete_snapshot(&with_lease(at, held.unwrap())).unwrap();
     assert_eq!(refused(engine.delete_snapshot(&at)), ShareDenial::ShareSnapshotNotFound);
     let gone = refused(engine.snapshot("docs", &stamp).map(|_| ()));
     assert_eq!(gone, ShareDenial::ShareSnapshotNotFound);

@@ -7,6 +7,7 @@ use latchfs::file::service::{Metadata, MoveHow, NameRules};
 use rustix::mount::UnmountFlags;
 
 use super::fixture::{Fixture, asking, lease_id, caller, path};
+use crate::common::calls::acquire;
 use crate::common::need;
 use crate::common::names::ShareNames as _;
 
@@ -27,7 +28,7 @@ fn describe(it: &Fixture, file: &str) {
 fn lease(it: &Fixture, file: &str) {
     let who = caller("rest");
     let id = Some(lease_id(1));
-    it.share().lease_acquire(asking(&who), &path(file), Some(-1), id).unwrap();
+    it.share().lease_file(asking(&who), &path(file), acquire(-1, id)).unwrap();
 }
 
 #[test]

@@ -17,6 +17,8 @@ use latchfs::rules::lease::LeaseDenial;
 use latchfs::rules::{Client, Context, LeaseId, MetadataError, Owner, Timestamp};
 use tempfile::TempDir;
 
+use crate::common::calls::acquire;
+
 /// Where the share's clock stands.
 pub const START: Timestamp = Timestamp(1_800_000_000_000_000_000);
 
@@ -183,8 +185,8 @@ impl Fixture {
     }
 
     pub fn acquire(&self, path: &SharePath, proposed: Option<LeaseId>) -> Result<LeaseId> {
-        let leased = self.share.lease_acquire(self.rest(), path, Some(-1), proposed)?;
-        Ok(leased.id)
+        let ((id, _), _) = self.share.lease_file(self.rest(), path, acquire(-1, proposed))?;
+        Ok(id.unwrap())
     }
 
     /// A file of its own with a lease of its own.
@@ -219,7 +221,7 @@ impl Fixture {
                 share.set_file_metadata(asking, path, &metadata).map(drop)
             }
             Call::Delete => share.delete_file(asking, path),
-            Call::Acquire => share.lease_acquire(asking, path, Some(-1), None).map(drop),
+            Call::Acquire => share.lease_file(asking, path, acquire(-1, None)).map(drop),
             Call::Head => share.file_properties(asking, path).map(drop),
         }
     }

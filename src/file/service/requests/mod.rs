@@ -22,7 +22,7 @@ pub use copy::{
     Awaiting, CopyOptions, CopyProperty, PendingFileCopy, RemoteSource, Started, StartedRemote,
 };
 pub use file_properties::{FileProperties, SmbProperties};
-pub use files::{DiffOptions, FileReader, LeasedFile, RangeChanges, RangeList};
+pub use files::{DiffOptions, FileReader, RangeChanges, RangeList};
 pub use listing::{DirectoryEntry, DirectoryPage, PAGE_MAX, PageOptions};
 pub use momentary::Asking;
 pub use property_changes::{

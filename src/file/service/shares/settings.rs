@@ -11,11 +11,10 @@ use super::served::Facts;
 use super::{FileService, ShareRef};
 use crate::file::service::FileSystemSpace;
 use crate::file::store::share::Metadata;
-use crate::rules::lease::{LeaseDenial, LeaseId, ShareLease, ShareUse};
+use crate::rules::check_metadata;
+use crate::rules::lease::{LeaseAction, Leased, ShareUse};
 use crate::rules::policy::{StoredPolicy, check_policies};
 use crate::rules::service::ServiceKind;
-use crate::rules::{Timestamp, check_metadata};
-use crate::sync::random;
 
 impl FileService {
     /// The properties of a share or a snapshot, access policies included.
@@ -117,57 +116,17 @@ impl FileService {
 }
 
 impl FileService {
-    /// Takes the lease, for 15 to 60 seconds or -1 for ever; with a fresh ID if none is proposed.
-    pub fn acquire_lease(
+    /// Carries an action out on the lease of a share or a snapshot.
+    pub fn lease(
         &self,
         at: &ShareRef<'_>,
-        duration: Option<i64>,
-        proposed: Option<LeaseId>,
-    ) -> FileServiceResult<(LeaseId, ShareVersion)> {
-        let fresh = random::lease_id();
-        self.lease(at, |lease, now| lease.acquire(duration, proposed, fresh, now))
-    }
-
-    /// Starts the duration anew.
-    pub fn renew_lease(&self, at: &ShareRef<'_>, id: LeaseId) -> FileServiceResult<ShareVersion> {
-        Ok(self.lease(at, |lease, now| lease.renew(id, now))?.1)
-    }
-
-    /// Gives the lease another ID.
-    pub fn change_lease(
-        &self,
-        at: &ShareRef<'_>,
-        current: LeaseId,
-        proposed: LeaseId,
-    ) -> FileServiceResult<(LeaseId, ShareVersion)> {
-        self.lease(at, |lease, now| lease.change(current, proposed, now))
-    }
-
-    /// Gives the lease up.
-    pub fn release_lease(&self, at: &ShareRef<'_>, id: LeaseId) -> FileServiceResult<ShareVersion> {
-        Ok(self.lease(at, |lease, _| lease.release(id))?.1)
-    }
-
-    /// Ends the lease within `period` seconds; the seconds left. An ID is not needed, and one
-    /// that came along is not looked at.
-    pub fn break_lease(
-        &self,
-        at: &ShareRef<'_>,
-        period: Option<i64>,
-    ) -> FileServiceResult<(u64, ShareVersion)> {
-        self.lease(at, |lease, now| lease.break_within(period, now))
-    }
-
-    fn lease<T>(
-        &self,
-        at: &ShareRef<'_>,
-        action: impl FnOnce(&mut ShareLease, Timestamp) -> Result<T, LeaseDenial>,
-    ) -> FileServiceResult<(T, ShareVersion)> {
+        action: LeaseAction,
+    ) -> FileServiceResult<(Leased, ShareVersion)> {
         let served = self.served(at.name)?;
         let _changing = served.changing();
         let Facts { properties, lease: before } = served.kept()?.facts(at.snapshot)?.clone();
         let mut lease = before;
-        let answer = action(&mut lease, self.now())?;
+        let answer = action.apply(&mut lease, self.now())?;
         if lease != before {
             served.keep_lease(at.snapshot, &lease)?;
             served.lock().facts_mut(at.snapshot)?.lease = lease;

@@ -10,87 +10,31 @@ use crate::file::rules::SharePath;
 use crate::file::rules::operation::FileOperation;
 use crate::file::service::error::Result;
 use crate::file::service::share::{Missed, Share, retry};
-use crate::rules::lease::FileLease;
-use crate::rules::{FileId, LeaseId};
-use crate::sync::random;
-
-/// A lease that is held now.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LeasedFile {
-    pub id: LeaseId,
-    /// The file, which it left as it was.
-    pub properties: FileProperties,
-}
+use crate::rules::FileId;
+use crate::rules::lease::{FileLease, LeaseAction, Leased};
 
 impl Share {
-    /// Takes the lease under the proposed ID, or under a fresh one. `duration` is as in the
-    /// request: it must be there and be -1.
-    pub fn lease_acquire(
+    /// Lease File. The lease is changed on disk first, so that a lease that was acknowledged
+    /// outlives this process. The disk is waited for with no file's lock held: the rules are asked
+    /// before, and again when the lease takes effect. Returns the file, which it left as it was.
+    pub fn lease_file(
         &self,
         asking: Asking<'_>,
         path: &SharePath,
-        duration: Option<i64>,
-        proposed: Option<LeaseId>,
-    ) -> Result<LeasedFile> {
-        let operation = ("Lease File", FileOperation::LeaseAcquire);
-        let (id, properties) = self.lease_action(operation, asking, path, |lease| {
-            Ok(lease.acquire(duration, proposed, random::lease_id())?)
-        })?;
-        Ok(LeasedFile { id, properties })
-    }
-
-    /// Gives the lease another ID.
-    pub fn lease_change(
-        &self,
-        asking: Asking<'_>,
-        path: &SharePath,
-        current: LeaseId,
-        proposed: LeaseId,
-    ) -> Result<LeasedFile> {
-        let operation = ("Lease File", FileOperation::LeaseOther);
-        let (id, properties) = self
-            .lease_action(operation, asking, path, |lease| Ok(lease.change(current, proposed)?))?;
-        Ok(LeasedFile { id, properties })
-    }
-
-    /// Gives the lease up.
-    pub fn lease_release(
-        &self,
-        asking: Asking<'_>,
-        path: &SharePath,
-        id: LeaseId,
-    ) -> Result<FileProperties> {
-        let operation = ("Lease File", FileOperation::LeaseOther);
-        let ((), properties) =
-            self.lease_action(operation, asking, path, |lease| Ok(lease.release(id)?))?;
-        Ok(properties)
-    }
-
-    /// Ends the lease at once; anyone may.
-    pub fn lease_break(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
-        let operation = ("Lease File", FileOperation::LeaseOther);
-        let ((), properties) =
-            self.lease_action(operation, asking, path, |lease| Ok(lease.break_now()?))?;
-        Ok(properties)
-    }
-
-    /// Changes a file's lease: on disk first, so that a lease that was acknowledged outlives this
-    /// process. The disk is waited for with no file's lock held: the rules are asked before, and
-    /// again when the lease takes effect.
-    fn lease_action<T>(
-        &self,
-        (name, operation): (&'static str, FileOperation),
-        asking: Asking<'_>,
-        path: &SharePath,
-        action: impl Fn(&mut FileLease) -> Result<T>,
-    ) -> Result<(T, FileProperties)> {
+        action: LeaseAction,
+    ) -> Result<(Leased, FileProperties)> {
+        let operation = match action {
+            LeaseAction::Acquire { .. } => FileOperation::LeaseAcquire,
+            _ => FileOperation::LeaseOther,
+        };
+        let name = "Lease File";
         let _changing = self.changing_leases();
         let target = (path, WantedKind::File);
         retry(|| {
             let plan = |granted: Granted<'_>| {
                 let before = granted.latched.state.lease();
                 let mut after = before;
-                let answer = action(&mut after)?;
+                let answer = action.apply_to_file(&mut after)?;
                 let at = (granted.cell.id, granted.found.path.clone());
                 Ok((answer, (before, after), at, self.properties_of(&granted)?))
             };

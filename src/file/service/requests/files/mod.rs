@@ -18,7 +18,6 @@ mod read;
 mod tests;
 mod write;
 
-pub use lease::LeasedFile;
 pub use read::{DiffOptions, FileReader, RangeChanges, RangeList};
 
 use super::super::error::{FileError, Result};

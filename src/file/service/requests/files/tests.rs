@@ -10,7 +10,9 @@ use crate::file::service::share::ShareOptions;
 use crate::file::service::{Asking, Share};
 use crate::file::store::share::Metadata;
 use crate::journal::AccountJournal;
+use crate::rules::lease::LeaseAction;
 use crate::rules::{Client, Context, Owner};
+use crate::sync::random;
 
 #[test]
 fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
@@ -51,8 +53,10 @@ fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
     assert_eq!(changes(), 7);
     share.close(&handle).unwrap();
 
-    share.lease_acquire(asking, &path, Some(-1), None).unwrap();
-    share.lease_break(asking, &path).unwrap();
+    let fresh = random::lease_id();
+    let acquire = LeaseAction::Acquire { duration: Some(-1), proposed: None, fresh };
+    share.lease_file(asking, &path, acquire).unwrap();
+    share.lease_file(asking, &path, LeaseAction::Break(None)).unwrap();
     share.range_list(asking, &path, None).unwrap();
     assert_eq!(changes(), 7);
 }
