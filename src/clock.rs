@@ -36,7 +36,6 @@ impl TimeSource for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// Starts at `now`.
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.0))
     }

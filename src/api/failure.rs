@@ -51,7 +51,6 @@ pub struct ErrorDetail {
 pub struct ApiFailure {
     status: StatusCode,
     detail: ErrorDetail,
-    /// A rule refused.
     refused: bool,
     allow: Option<String>,
     close: bool,

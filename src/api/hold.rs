@@ -125,7 +125,6 @@ pub fn read_share_mode(text: &str) -> Result<ShareMode, String> {
         .ok_or_else(|| format!("share mode '{text}': expected letters r, w, d, or none"))
 }
 
-/// Dispositions by name.
 pub mod disposition {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
@@ -216,12 +215,7 @@ pub enum HoldError {
     NoAccount(String),
     /// The path cannot be one of a share.
     #[error("{path}: {why}")]
-    Path {
-        /// The path.
-        path: String,
-        /// Why not.
-        why: String,
-    },
+    Path { path: String, why: String },
     /// The options make no sense.
     #[error("{0}")]
     Options(String),

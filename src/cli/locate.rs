@@ -124,7 +124,6 @@ pub struct Where {
 /// A file of a share, and the server that has it.
 #[derive(Debug)]
 pub struct LocatedFile {
-    /// The server's socket.
     pub control: PathBuf,
     /// The account; none for the server's first.
     pub account: Option<String>,

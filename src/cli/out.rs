@@ -176,7 +176,6 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Colours, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paint(bool);
 

@@ -20,7 +20,6 @@ pub enum ClientBy {
     Header,
     /// By its process, and the clock sequence of its request IDs.
     Thread,
-    /// By its process.
     Process,
     /// By the address that it connects from.
     #[default]

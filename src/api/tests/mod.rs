@@ -80,7 +80,6 @@ struct Fake {
     stopped: Mutex<bool>,
     /// Has an unmount and a reset wait until the sender is gone.
     waits: Mutex<Option<Receiver<()>>>,
-    /// How many wait.
     waiting: AtomicUsize,
 }
 

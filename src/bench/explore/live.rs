@@ -55,7 +55,6 @@ pub struct LiveClient {
     pub waiting: Vec<Waiting>,
     /// Its requests that are being carried out.
     pub doing: Vec<(u64, Choice)>,
-    /// Its last step.
     pub last: Option<Done>,
     /// It has had several requests at once: more may come while one waits.
     is_parallel: bool,

@@ -24,7 +24,6 @@ pub struct Watched {
     pub threads: Vec<u32>,
 }
 
-/// What clients do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// They go on only if somebody else does something.

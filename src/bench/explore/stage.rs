@@ -95,7 +95,6 @@ pub struct Shown {
 pub struct Stage {
     is_set: AtomicBool,
     shown: Mutex<Option<Shown>>,
-    /// Something has happened.
     moved: Condvar,
     moved_async: Notify,
 }

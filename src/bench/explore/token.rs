@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 /// What the scheduler does next.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Choice {
-    /// The client begins.
     Start(Arc<str>),
     /// The request of the client is done. Of several that wait at once it is the one of that
     /// number, from 1.

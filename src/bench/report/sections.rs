@@ -78,7 +78,6 @@ struct Section {
     tried: BTreeMap<TriedKey, Tried>,
 }
 
-/// All findings.
 #[derive(Debug)]
 pub struct Sections {
     /// Never empty.

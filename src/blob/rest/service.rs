@@ -149,7 +149,6 @@ impl BlobCall<'_> {
     }
 }
 
-/// Get Account Information.
 #[expect(clippy::unnecessary_wraps, reason = "the form of every operation")]
 pub(super) fn account_info(_: &Call<'_>) -> Answer {
     Ok(Reply::ok()

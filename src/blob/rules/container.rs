@@ -59,10 +59,8 @@ pub struct ContainerState {
     pub before: Option<OldAccess>,
     #[serde(default)]
     pub lease: ContainerLease,
-    /// `x-ms-default-encryption-scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption_scope: Option<String>,
-    /// `x-ms-deny-encryption-scope-override`.
     #[serde(default)]
     pub deny_scope_override: bool,
     /// The last request that changed it.

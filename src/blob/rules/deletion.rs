@@ -6,7 +6,6 @@
 
 use super::denial::BlobDenial;
 
-/// `x-ms-delete-snapshots`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeleteBlobSnapshots {
     /// The blob and its snapshots.

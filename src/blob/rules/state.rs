@@ -49,16 +49,12 @@ pub struct ContentProperties {
     /// cleared later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// `Content-Encoding`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// `Content-Language`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// `Content-Disposition`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disposition: Option<String>,
-    /// `Cache-Control`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<String>,
     /// `Content-MD5`. 16 bytes, unless a client set something else as a property.
@@ -104,7 +100,6 @@ pub struct Encryption {
     /// The SHA-256 of the customer's key, base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_sha256: Option<String>,
-    /// `x-ms-encryption-scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }

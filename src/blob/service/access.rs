@@ -49,9 +49,7 @@ impl BlobAt {
 pub struct AccessConditions {
     /// `If-Match` and its like.
     pub conditions: Conditions,
-    /// `x-ms-if-tags`.
     pub tags: Option<TagQuery>,
-    /// `x-ms-lease-id`.
     pub lease: Option<LeaseId>,
     /// The SHA-256 of the customer's key, base64.
     pub key: Option<String>,

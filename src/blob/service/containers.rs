@@ -22,9 +22,7 @@ pub struct NewContainer {
     pub metadata: BlobMetadata,
     /// The part that anonymous requests may read.
     pub access: PublicAccess,
-    /// `x-ms-default-encryption-scope`.
     pub encryption_scope: Option<String>,
-    /// `x-ms-deny-encryption-scope-override`.
     pub deny_scope_override: bool,
 }
 

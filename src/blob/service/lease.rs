@@ -17,9 +17,7 @@ use crate::rules::{Context, Etag, Timestamp, Writer};
 /// The answer to a lease request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseAnswer {
-    /// `x-ms-lease-id`.
     pub id: Option<LeaseId>,
-    /// `x-ms-lease-time`.
     pub seconds: Option<u64>,
     /// `ETag` and Last-Modified, unmoved; an uncommitted blob has none.
     pub version: Option<(Etag, Timestamp)>,

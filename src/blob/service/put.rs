@@ -24,9 +24,7 @@ pub struct NewBlob {
     pub content: ContentProperties,
     /// `x-ms-meta-*`.
     pub metadata: BlobMetadata,
-    /// `x-ms-tags`.
     pub tags: Tags,
-    /// `x-ms-access-tier`.
     pub tier: Option<Tier>,
     /// Customer's key and scope.
     pub encryption: Encryption,
@@ -41,7 +39,6 @@ pub struct NewBlob {
 /// The answer to a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrittenBlob {
-    /// The new `ETag`.
     pub etag: Etag,
     pub modified: Timestamp,
     /// `x-ms-version-id`.

@@ -16,7 +16,6 @@ use crate::rules::{Context, Timestamp};
 /// The arguments of Delete Blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeleteBlob {
-    /// `x-ms-delete-snapshots`.
     pub snapshots: Option<DeleteBlobSnapshots>,
     /// `deletetype=permanent`: also what is kept after an earlier deletion.
     pub permanent: bool,
@@ -27,7 +26,6 @@ pub struct DeleteBlob {
 /// The answer of Delete Blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeletedBlob {
-    /// `x-ms-delete-type-permanent`.
     pub permanent: bool,
 }
 

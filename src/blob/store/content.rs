@@ -280,7 +280,6 @@ impl Content {
         self.md5
     }
 
-    /// The CRC-64/NVME.
     pub fn crc64(&self) -> u64 {
         self.crc64
     }

@@ -32,7 +32,6 @@ impl Drop for RegistryEntry {
 
 /// A server that runs.
 pub struct RunningServer {
-    /// Its control socket.
     pub control: PathBuf,
     /// Where it was started, if its data is in memory: no directory of the user's leads to it.
     pub started_in: Option<PathBuf>,

@@ -11,11 +11,9 @@ use crate::server::Server;
 
 /// The content of the screen.
 pub struct Screen<'a> {
-    /// The mounts.
     pub mounts: &'a [MountRow],
     /// A share, for a first try without a mount.
     pub share: &'a str,
-    /// The control socket.
     pub control: &'a Path,
     /// Where the data is.
     pub data: &'a str,

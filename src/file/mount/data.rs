@@ -81,7 +81,6 @@ fn use_range<T>(
     Some(done.map_err(|error| errno(&error)))
 }
 
-/// `read(2)`.
 pub fn read(
     state: &Arc<State>,
     fh: u64,

@@ -33,9 +33,7 @@ pub enum MountCall {
     Open,
     /// `open(2)` that makes a file.
     Create,
-    /// `unlink(2)` and `rmdir(2)`.
     Unlink,
-    /// `rename(2)`.
     Rename,
     /// `write(2)`, where the kernel does not write to the backing file itself.
     Write,

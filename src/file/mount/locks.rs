@@ -39,7 +39,6 @@ fn spelled(kind: LockKind) -> i32 {
     }
 }
 
-/// `F_GETLK`.
 pub fn get(state: &Arc<State>, fh: u64, wanted: Wanted, reply: ReplyLock) {
     let Some(file) = state.files.get(fh) else { return reply.error(Errno::EIO) };
     let (Ok(range), Some(kind)) =

@@ -83,7 +83,6 @@ fn make(
     );
 }
 
-/// `mkdir(2)`.
 pub fn mkdir(state: &Arc<State>, caller: Requester, at: (u64, &str), mode: u32, reply: ReplyEntry) {
     let mkdir = move |state: &State, path: &SharePath| {
         let cx = state.context(caller.pid, "mkdir");
@@ -138,7 +137,6 @@ pub fn symlink(
     make(state, at, symlink, reply);
 }
 
-/// `readlink(2)`.
 pub fn readlink(state: &Arc<State>, node: u64, reply: ReplyData) {
     let read = || {
         let path = state.nodes.path(node).ok_or(Errno::ESTALE)?;

@@ -34,7 +34,6 @@ struct Related {
     session: u64,
     tree: u32,
     file: Option<FileId>,
-    /// The last refusal.
     refused: Option<Status>,
 }
 

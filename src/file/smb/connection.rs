@@ -247,7 +247,6 @@ impl Connection {
         let _ = self.out.send((message, room));
     }
 
-    /// Ends the connection.
     pub fn cut(&self) {
         self.gone.send_replace(true);
     }

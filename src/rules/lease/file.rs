@@ -118,7 +118,6 @@ impl FileLease {
         }
     }
 
-    /// For `x-ms-lease-state`.
     pub const fn state(self) -> LeaseState {
         match self {
             Self::Available => LeaseState::Available,
@@ -127,7 +126,6 @@ impl FileLease {
         }
     }
 
-    /// For `x-ms-lease-status`.
     pub const fn status(self) -> LeaseStatus {
         self.state().status()
     }

@@ -236,7 +236,6 @@ impl<K: LeaseKind> TimedLease<K> {
         }
     }
 
-    /// For `x-ms-lease-state`.
     pub fn state(&self, now: Timestamp) -> LeaseState {
         let over = self.until().is_some_and(|until| until <= now);
         match self.record {
@@ -248,7 +247,6 @@ impl<K: LeaseKind> TimedLease<K> {
         }
     }
 
-    /// For `x-ms-lease-status`.
     pub fn status(&self, now: Timestamp) -> LeaseStatus {
         self.state(now).status()
     }

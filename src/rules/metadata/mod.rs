@@ -23,7 +23,6 @@ pub enum MetadataError {
     /// `InvalidMetadata`: a header could not carry the value.
     #[error("the metadata value of '{0}' holds a control character")]
     InvalidValue(String),
-    /// `MetadataTooLarge`.
     #[error("the metadata has {0} bytes, names included; {METADATA_BYTES_MAX} are allowed")]
     TooLarge(usize),
 }

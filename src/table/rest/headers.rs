@@ -47,7 +47,6 @@ pub(super) fn level(accept: Option<&str>, format: Option<&str>) -> Result<Metada
 /// Whether an insertion is answered with the entity; as the request says it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Prefer {
-    /// `return-content`.
     Content,
     /// `return-no-content`.
     NoContent,

@@ -25,12 +25,10 @@ pub enum Side {
 impl Edge {
     pub const START: Self = Self::At(String::new(), Side::Before);
 
-    /// Right before `text`.
     pub fn before(text: impl Into<String>) -> Self {
         Self::At(text.into(), Side::Before)
     }
 
-    /// Right after `text`.
     pub fn after(text: impl Into<String>) -> Self {
         Self::At(text.into(), Side::After)
     }

@@ -26,9 +26,7 @@ pub struct AdmitRequest<'a> {
     pub operation: BlobOperation,
     /// Its conditions. Those that the operation does not take must have been left out.
     pub conditions: &'a Conditions,
-    /// `x-ms-if-tags`.
     pub tags: Option<&'a TagQuery>,
-    /// `x-ms-lease-id`.
     pub lease: Option<LeaseId>,
     /// The SHA-256 of the customer's key, base64.
     pub key: Option<&'a str>,

@@ -226,7 +226,6 @@ pub struct Demand {
     pub lease: Option<u8>,
     /// If-Match: the present `ETag`, or another one.
     pub matches: Option<bool>,
-    /// If-None-Match: `*`.
     pub star: bool,
 }
 

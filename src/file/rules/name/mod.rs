@@ -33,7 +33,6 @@ pub enum FileNameError {
     /// `.`, `..`, or nothing left once trailing dots are trimmed.
     #[error("'{0}' consists of dots only")]
     OnlyDots(String),
-    /// More than [`COMPONENT_UNITS_MAX`].
     #[error("'{0}' is longer than {COMPONENT_UNITS_MAX} characters")]
     ComponentTooLong(String),
     /// One of `" \ / : | < > * ?`.
@@ -49,10 +48,8 @@ pub enum FileNameError {
     /// The name of a device.
     #[error("'{0}' is a reserved device name")]
     Reserved(String),
-    /// More than [`PATH_UNITS_MAX`].
     #[error("the path is longer than {PATH_UNITS_MAX} characters")]
     PathTooLong,
-    /// More than [`DEPTH_MAX`].
     #[error("the path is deeper than {DEPTH_MAX} components")]
     TooDeep,
 }

@@ -135,9 +135,7 @@ impl FromStr for Protocol {
 pub struct ShareProperties {
     /// `x-ms-meta-*`.
     pub metadata: Metadata,
-    /// `x-ms-share-quota`.
     pub quota_gib: u32,
-    /// `x-ms-access-tier`.
     pub access_tier: AccessTier,
     /// `x-ms-access-tier-change-time`, once it was set.
     pub tier_changed: Option<Timestamp>,
@@ -151,9 +149,7 @@ pub struct ShareProperties {
     pub policies: Vec<StoredPolicy>,
     /// When the share was made.
     pub created: Timestamp,
-    /// `Last-Modified`.
     pub modified: Timestamp,
-    /// `ETag`.
     pub tag: ShareTag,
 }
 
@@ -202,9 +198,7 @@ impl ShareProperties {
 /// `ETag` and `Last-Modified`, the answer to most share operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShareVersion {
-    /// `ETag`.
     pub tag: ShareTag,
-    /// `Last-Modified`.
     pub modified: Timestamp,
 }
 
@@ -213,7 +207,6 @@ pub struct ShareVersion {
 pub struct NewShare {
     /// `x-ms-meta-*`.
     pub metadata: Metadata,
-    /// `x-ms-enabled-protocols`.
     pub protocols: Option<String>,
     /// Quota, tier and the rest.
     pub changes: ShareChanges,
@@ -222,9 +215,7 @@ pub struct NewShare {
 /// The arguments of Set Share Properties. A property that is left out stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ShareChanges {
-    /// `x-ms-share-quota`.
     pub quota_gib: Option<u64>,
-    /// `x-ms-access-tier`.
     pub access_tier: Option<AccessTier>,
     /// See [`ShareProperties::settings`].
     pub settings: BTreeMap<String, String>,

@@ -63,11 +63,8 @@ pub(super) struct Facts {
 /// A lease as others may see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseView {
-    /// `x-ms-lease-status`.
     pub status: LeaseStatus,
-    /// `x-ms-lease-state`.
     pub state: LeaseState,
-    /// `x-ms-lease-duration`, while leased.
     pub duration: Option<LeaseDuration>,
     /// When it ends by itself, in seconds.
     pub seconds_left: Option<u64>,

@@ -126,7 +126,6 @@ fn derive(key: &[u8; 16], label: &[u8], context: &[u8]) -> [u8; 16] {
     *code.finalize().into_bytes().first_chunk().expect("a code has 32 bytes")
 }
 
-/// Never shown.
 impl std::fmt::Debug for Signing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -8,7 +8,6 @@ use super::{Answer, Call};
 use crate::file::smb::status::Status;
 use crate::file::smb::wire::data::read_answer;
 
-/// An open pipe.
 #[derive(Debug, Default)]
 pub struct Pipe {
     server: Server,

@@ -12,7 +12,6 @@ pub const PROTOCOL: [u8; 4] = *b"\xFESMB";
 pub const ENCRYPTED: [u8; 4] = *b"\xFDSMB";
 pub const SMB1: [u8; 4] = *b"\xFFSMB";
 
-/// Set in answers.
 pub const FLAG_ANSWER: u32 = 0x1;
 /// The header names an async ID instead of a tree.
 pub const FLAG_ASYNC: u32 = 0x2;

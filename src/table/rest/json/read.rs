@@ -65,7 +65,6 @@ pub fn read_entity(body: &[u8]) -> Result<EntityBody, TableDenial> {
     Ok(EntityBody { keys, properties: Properties::new(pairs) })
 }
 
-/// Reads `{"TableName":"name"}`.
 pub fn read_table_name(body: &[u8]) -> Result<String, TableDenial> {
     let Members(members) = parse(body)?;
     let named = members.into_iter().find(|(name, _)| name == "TableName");

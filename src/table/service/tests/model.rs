@@ -14,7 +14,6 @@ const PARTITIONS: [&str; 4] = ["", "p", "p'", "q"];
 const ROWS: [&str; 6] = ["", "1", "10", "2", "ä", "😀"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// splitmix64.
 struct Random(u64);
 
 impl Random {

@@ -16,7 +16,6 @@ const WAITING_MAX: usize = 4;
 /// A run with fewer late grants than this has not tested waiting.
 const GRANTED_LATE_MIN: usize = 5_000;
 
-/// splitmix64.
 struct Random(u64);
 
 impl Random {

@@ -71,19 +71,14 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HttpHeaders {
-    /// `Content-Type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// `Content-Encoding`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_encoding: Option<String>,
-    /// `Content-Language`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_language: Option<String>,
-    /// `Content-Disposition`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_disposition: Option<String>,
-    /// `Cache-Control`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<String>,
     /// `Content-MD5` in base64, as the client gave it; it is never computed.
@@ -101,13 +96,10 @@ impl HttpHeaders {
 /// The `x-ms-copy-*` answers about the last copy onto a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CopyState {
-    /// `x-ms-copy-id`.
     pub id: String,
     /// `x-ms-copy-source`: the URL as it was given.
     pub source: String,
-    /// `x-ms-copy-status`.
     pub status: CopyStatus,
-    /// `x-ms-copy-progress`.
     pub progress: CopyProgress,
     /// `x-ms-copy-completion-time`, once it ended one way or the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
