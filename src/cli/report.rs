@@ -112,8 +112,8 @@ fn last_line(report: &Report) -> String {
         let _ = write!(line, "; {} ignored by rules", report.ignored);
     }
     if report.incomplete {
-        line += "; incomplete: not everything fitted in memory, so that there may be more: a mark or a \
-                 reset between tests makes room";
+        line += "; incomplete: not everything fitted in memory, so that there may be more: a mark \
+                 or a reset between tests makes room";
     }
     line
 }

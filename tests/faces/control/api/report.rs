@@ -77,7 +77,8 @@ fn each_part_of_a_blob_batch_is_judged_by_its_own_condition() {
         ask(&mut connection, &one, "GET", &target, &[], b"").is(200);
         ask(&mut connection, &other, "PUT", &target, &[BLOCK], b"1").is(201);
         parts += "--b\r\nContent-Type: application/http\r\n\r\n";
-        parts += &format!("DELETE /devstoreaccount1{target} HTTP/1.1\r\n{condition}\r\n\r\n");
+        let line = format!("DELETE /devstoreaccount1{target} HTTP/1.1\r\n");
+        parts.extend([&*line, condition, "\r\n\r\n"]);
     }
     parts += "--b--\r\n";
     let multipart = ("content-type", "multipart/mixed; boundary=b");
