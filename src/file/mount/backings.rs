@@ -31,8 +31,9 @@ struct Kept<T> {
     _held: Arc<T>,
 }
 
-/// The registrations of one mount. The table is never locked while a registration is made or dropped: that opens a file, or frees
-/// the space of a deleted one, and every open on the mount takes this lock.
+/// The registrations of one mount. The table is never locked while a registration is made or
+/// dropped: that opens a file, or frees the space of a deleted one, and every open on the mount
+/// takes this lock.
 #[derive(Debug)]
 pub struct Backings<T = BackingId>(Mutex<Table<T>>);
 

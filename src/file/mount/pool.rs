@@ -5,6 +5,7 @@
 //! the kernel makes it itself: the callers that follow wait in the kernel's queue.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ const IDLE_MAX: Duration = Duration::from_secs(5);
 pub struct Pool {
     /// Its threads; none once the pool is stopped.
     threads: RwLock<Option<Runtime>>,
-    /// Each call has a reference.
-    calls: Arc<()>,
+    /// True once the pool is stopped. Each call has a reference.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Pool {
@@ -31,26 +32,29 @@ impl Pool {
         let mut threads = Builder::new_current_thread();
         threads.thread_name("latchfs-pool").max_blocking_threads(THREADS_MAX);
         let threads = threads.thread_keep_alive(IDLE_MAX).build()?;
-        Ok(Self { threads: RwLock::new(Some(threads)), calls: Arc::default() })
+        Ok(Self { threads: RwLock::new(Some(threads)), stopped: Arc::default() })
     }
 
     /// Calls `job` on a thread of the pool, or here if too many wait. Drops it once the pool is
     /// stopped. The reply of a call that panics is dropped, which answers `EIO`.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
-        if Arc::strong_count(&self.calls) > CALLS_MAX {
+        if Arc::strong_count(&self.stopped) > CALLS_MAX {
             return job();
         }
-        let call = Arc::clone(&self.calls);
+        let stopped = Arc::clone(&self.stopped);
         if let Some(threads) = &*self.threads.read().unwrap_or_else(PoisonError::into_inner) {
             threads.spawn_blocking(move || {
-                job();
-                drop(call);
+                if !stopped.load(Ordering::Acquire) {
+                    job();
+                }
             });
         }
     }
 
     /// Drops what waits and what comes; what runs goes on.
     pub fn stop(&self) {
+        // The runtime carries out what waits for a busy thread.
+        self.stopped.store(true, Ordering::Release);
         let threads = self.threads.write().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(threads) = threads {
             threads.shutdown_background();

@@ -1,5 +1,5 @@
-//! The actions of lease requests, which leases of files, shares, blobs and containers have in common.
-//! What each does in which state is decided by the lease.
+//! The actions of lease requests, which leases of files, shares, blobs and containers have in
+//! common. What each does in which state is decided by the lease.
 
 use super::{FileLease, LeaseDenial, LeaseId, LeaseKind, LeaseUse, TimedLease};
 use crate::rules::Timestamp;

@@ -1,6 +1,6 @@
 //! Put Range, Set File Properties and Set File Metadata, and the steps of every operation that
-//! changes a file: space is reserved, then the record is saved, then the bytes are written, then the
-//! times are set, and the `ETag` moves in every case.
+//! changes a file: space is reserved, then the record is saved, then the bytes are written, then
+//! the times are set, and the `ETag` moves in every case.
 //!
 //! A refused request changes nothing: the reservation and the record can fail for lack of space,
 //! and both come before the first byte. If a write fails nevertheless, the record is restored.
