@@ -1,7 +1,7 @@
 //! Enums whose variants have a name each: a row for each variant.
 
-/// Declares the enum, `ALL` of its variants in order, and the function that names one: `name`, which
-/// is also how it is shown, or the one that the caller describes.
+/// Declares the enum, `ALL` of its variants in order, and the function that names one: `name`,
+/// which is also how it is shown, or the one that the caller describes.
 macro_rules! named {
     ($(#[$of_enum:meta])* pub enum $Enum:ident { $($row:tt)* }) => {
         $crate::rules::named::named! {
