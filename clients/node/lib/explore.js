@@ -104,8 +104,7 @@ async function threadsFor(api) {
 }
 
 /** All runs of a search; what the last failing one threw. */
-async function runs(api, path, strings, test) {
-  const threads = await threadsFor(api);
+async function runs(api, path, strings, threads, test) {
   let last;
   for (;;) {
     const begun = await api.post(`${path}/runs`);
@@ -139,13 +138,15 @@ async function search(api, names, options, test) {
   for (const { name } of (await api.get("/clients")).clients) {
     if (names.includes(name)) await api.delete(`/clients/${encodeURIComponent(name)}`);
   }
-  const wanted = { clients: names, state: STATE, idle_ms: PATIENCE_MS, ...options };
+  const threads = await threadsFor(api);
+  const owner = threads.length > 0 ? process.pid : undefined;
+  const wanted = { clients: names, state: STATE, idle_ms: PATIENCE_MS, ...given({ owner }), ...options };
   const { exploration, clients } = await api.post("/explorations", wanted);
   const path = `/explorations/${exploration}`;
   let found;
   let last;
   try {
-    last = await runs(api, path, clients, test);
+    last = await runs(api, path, clients, threads, test);
   } finally {
     found = await api.delete(path);
   }

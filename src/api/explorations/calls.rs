@@ -34,6 +34,8 @@ pub struct CreateExploration {
     pub settle_ms: Option<u64>,
     /// The exploration ends by itself after so long without a call or a request; 60000 without it
     pub idle_ms: Option<u64>,
+    /// The process of the test, on this machine: the exploration ends with it
+    pub owner: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -31,6 +31,7 @@ use crate::bench::report::{Finding, Level};
 use crate::file::rules::footprint::file;
 use crate::http::auth::{NamedClients, is_client_name};
 use crate::rules::service::ServiceKind;
+use crate::table::rules::{EntityKey, footprint as tables};
 
 /// The most clients of an exploration.
 const CLIENTS_MAX: usize = 8;
@@ -124,7 +125,10 @@ impl CreateExploration {
                 IDLE_MAX.as_millis()
             )));
         }
-        Ok(Patience { idle, settle, state: self.state.clone() })
+        let owner = Watched { pid: self.owner, threads: Vec::new() };
+        // The number says nothing of a process that is elsewhere.
+        let owner = Some(owner).filter(Watched::is_here);
+        Ok(Patience { idle, settle, state: self.state.clone(), owner })
     }
 
     fn options(&self) -> Result<PlanOptions, ApiFailure> {
@@ -261,7 +265,7 @@ fn exploration(shown: &Shown) -> Exploration {
         divergences: plan.search.divergences,
         blocked: plan.blocked,
         stragglers: live.stragglers,
-        notes: live.notes.iter().cloned().chain(plan.notes()).collect(),
+        notes: live.all_notes(),
         failure: plan.failure.as_ref().map(|failure| failure_of(failure, &shown.report)),
     }
 }
@@ -348,12 +352,12 @@ fn resources(account: &str, text: &str) -> Result<Vec<Resource>, ApiFailure> {
         ObjectAddress::Message { queue, id } => {
             vec![below(ServiceKind::Queue, queue).below("message").below(id)]
         }
-        ObjectAddress::Table(table) => vec![below(ServiceKind::Table, table)],
+        ObjectAddress::Table(name) => vec![tables::table(account, &name)],
         ObjectAddress::Partition { table, partition } => {
-            vec![below(ServiceKind::Table, table).below(partition)]
+            vec![tables::partition(account, &table, &partition)]
         }
         ObjectAddress::Entity { table, partition, row } => {
-            vec![below(ServiceKind::Table, table).below(partition).below(row)]
+            vec![tables::entity(account, &table, EntityKey::new(partition, row))]
         }
     })
 }

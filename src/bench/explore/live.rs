@@ -16,8 +16,8 @@ use crate::rules::footprint::{Footprint, Resource};
 
 /// How long all clients may be blocked before the run is stuck.
 const STUCK: Duration = Duration::from_secs(5);
-/// The same for the last client that is left: it may wait for a while that nobody sees.
-const STUCK_ALONE: Duration = Duration::from_mins(1);
+/// The same if some will go on by themselves. Longer than any pause that a test should have.
+const STUCK_ASLEEP: Duration = Duration::from_mins(1);
 /// How long a run waits for a client that never begins.
 const START: Duration = Duration::from_secs(30);
 /// The pause before a client that has just done something is looked at, and the longest pause.
@@ -56,8 +56,8 @@ pub struct LiveClient {
     /// Its requests that are being carried out.
     pub doing: Vec<(u64, Choice)>,
     pub last: Option<Done>,
-    /// It has had several requests at once: more may come while one waits.
-    is_parallel: bool,
+    /// It may have several requests at once: more may come while one waits.
+    pub is_parallel: bool,
     /// Since when it has slept.
     sleeps: Option<Instant>,
     pub is_blocked: bool,
@@ -236,6 +236,18 @@ impl Live {
         }
     }
 
+    /// What the user must know, besides why the search is not complete.
+    pub fn all_notes(&self) -> Vec<String> {
+        let late = (self.stragglers > 0).then(|| {
+            format!(
+                "{} requests came after their client or their run had ended, and were dropped: \
+                 end the threads of a client before it ends",
+                self.stragglers
+            )
+        });
+        self.notes.iter().cloned().chain(late).chain(self.plan.notes()).collect()
+    }
+
     /// A request that waited or was carried out has ended.
     pub fn left(&mut self, request: u64, status: Option<u16>) {
         let mut answered = None;
@@ -304,13 +316,12 @@ impl Live {
         if !all_here && silent < self.settle {
             return Next::Wait(self.settle.saturating_sub(silent));
         }
-        match run.seen {
+        // What a client does after a pause of its own is no request at once with those that wait.
+        let may_sleep = silent >= STUCK_ASLEEP || moving.iter().all(|it| !it.waiting.is_empty());
+        match run.seen.filter(|(epoch, _)| *epoch == run.epoch) {
             _ if here.is_empty() => self.blocked(all_here),
-            Some((epoch, Seen::Quiet)) if epoch == run.epoch => self.blocked(all_here),
-            // Longer than any pause that a test should have.
-            Some((epoch, Seen::Sleeping)) if epoch == run.epoch && silent >= STUCK_ALONE => {
-                self.blocked(all_here)
-            }
+            Some((_, Seen::Quiet | Seen::Limited)) => self.blocked(all_here),
+            Some((_, Seen::Sleeping)) if may_sleep => self.blocked(all_here),
             _ => {
                 let since = run.looked.unwrap_or(run.last_event).elapsed();
                 match run.pause.checked_sub(since) {
@@ -335,8 +346,14 @@ impl Live {
         if !ready.is_empty() {
             return Next::Choose(ready);
         }
-        let patience = if blocked.len() == 1 { STUCK_ALONE } else { STUCK };
+        let is_quiet = all_here && run.seen == Some((run.epoch, Seen::Quiet));
+        let patience = if is_quiet { STUCK } else { STUCK_ASLEEP };
         let silent = run.last_event.elapsed();
+        if all_here && !is_quiet {
+            for client in self.clients.iter_mut().filter(|client| client.is_blocked) {
+                client.sleeps.get_or_insert(run.last_event);
+            }
+        }
         if silent < patience {
             // Somebody may wake up by himself.
             run.seen = None;

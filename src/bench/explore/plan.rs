@@ -89,6 +89,8 @@ pub struct Failure {
     /// The number of the run that failed first.
     pub run: u64,
     pub confirmed: bool,
+    /// A client was blocked outside storage in it.
+    blocked: bool,
 }
 
 /// The verdict on a run.
@@ -399,7 +401,7 @@ impl Plan {
             Phase::Explore | Phase::Random => match verdict.failed {
                 Some(signature) => {
                     self.shrink = Some(Shrink::new(order, std::mem::take(&mut self.passed)));
-                    self.failure = Some(self.failure(signature));
+                    self.failure = Some(self.failure(signature, verdict.blocked));
                     self.phase = Phase::Shrink;
                 }
                 None if verdict.blocked && !self.orders_starts => {
@@ -421,7 +423,8 @@ impl Plan {
                     let known = self.failure.take();
                     let run = known.as_ref().map_or(self.runs, |known| known.run);
                     let same = known.as_ref().is_none_or(|known| known.signature == signature);
-                    let again = Failure { run, confirmed: true, ..self.failure(signature) };
+                    let again = self.failure(signature, verdict.blocked);
+                    let again = Failure { run, confirmed: true, ..again };
                     self.failure = if same { Some(again) } else { known };
                 }
                 self.phase = Phase::Done;
@@ -431,7 +434,7 @@ impl Plan {
         self.phase != Phase::Done
     }
 
-    fn failure(&self, signature: String) -> Failure {
+    fn failure(&self, signature: String, blocked: bool) -> Failure {
         let choices = self.order.iter().map(|done| done.choice.clone()).collect();
         Failure {
             token: Token { choices, digits: digits_of(&self.order) },
@@ -439,6 +442,7 @@ impl Plan {
             signature,
             run: self.runs,
             confirmed: false,
+            blocked,
         }
     }
 
@@ -480,7 +484,13 @@ impl Plan {
         let is_plain = choices.iter().all(|it| matches!(it, Choice::Do(..) | Choice::Start(_)));
         let clients = self.options.clients.len();
         let mut notes = Vec::new();
-        if is_plain && clients > 1 && switches(choices) < clients {
+        if choices.is_empty() {
+            notes.push(
+                "the test failed before any request of its clients: its set-up fails, in every \
+                 order"
+                    .to_owned(),
+            );
+        } else if is_plain && !failure.blocked && clients > 1 && switches(choices) < clients {
             notes.push(
                 "the failing order lets one client end before the next begins: the failure needs \
                  no race, so try the clients one after the other without explore"

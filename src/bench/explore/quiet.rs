@@ -3,7 +3,8 @@
 //!
 //! Decides when a client counts as blocked: all of its threads sleep, no bytes are on their way to
 //! it or from it, no thread of the server is at work, and none of the threads has run meanwhile.
-//! No time decides. A thread that sleeps for a while that it has set itself is not blocked.
+//! No time decides. A thread that sleeps for a while that it has set itself is not blocked; one
+//! that waits for somebody else is, even if it has set a limit, but is given the time to reach it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,7 @@ use crate::journal::programs::process_of_thread;
 /// How far up the parents of a process are followed.
 const PARENTS_MAX: usize = 16;
 /// The longest time limit of a wait for events that counts as a sleep, in milliseconds.
-const SLEEP_MAX: u64 = 1_000;
+const SLEEP_MAX: i32 = 1_000;
 /// The first letters of the names of the server's threads.
 const OURS: &str = "latchfs";
 
@@ -28,6 +29,8 @@ pub struct Watched {
 pub enum Seen {
     /// They go on only if somebody else does something.
     Quiet,
+    /// The same, but some have set a time limit for their wait.
+    Limited,
     /// Some sleep for a while, and nothing else is at work.
     Sleeping,
     Busy,
@@ -39,6 +42,11 @@ impl Watched {
         let ids = self.pid.iter().chain(&self.threads);
         ids.clone().next().is_some()
             && ids.copied().all(|id| fs::exists(format!("/proc/{id}/status")).unwrap_or_default())
+    }
+
+    /// Whether it can do several things at once, as far as the server can see.
+    pub fn is_many(&self) -> bool {
+        self.is_here() && (self.pid.is_some() || self.threads.len() > 1)
     }
 
     /// Whether a thread is one of its own, or of a process that it has started.
@@ -87,11 +95,15 @@ pub fn look(clients: &[Watched]) -> Seen {
     if !sockets_are_empty(pids.chain(named).chain([std::process::id()])) {
         return Seen::Busy;
     }
-    let sleeps = before.into_iter().any(is_timed_sleep);
+    let pauses = before.into_iter().filter_map(pause_of);
+    let seen = pauses.fold(Seen::Quiet, |seen, pause| match (seen, pause) {
+        (Seen::Sleeping, _) | (_, Pause::Sleep) => Seen::Sleeping,
+        (_, Pause::Limit) => Seen::Limited,
+    });
     if asleep(&threads()) != Some(first) {
         return Seen::Busy;
     }
-    if sleeps { Seen::Sleeping } else { Seen::Quiet }
+    seen
 }
 
 /// How often each of the threads, and each of the server's own, has run; none if one runs now.
@@ -163,40 +175,61 @@ fn sockets_are_empty(pids: impl Iterator<Item = u32>) -> bool {
     })
 }
 
-/// Whether a thread sleeps for a time that it has set itself.
-fn is_timed_sleep(thread: u32) -> bool {
+/// How a thread that waits will go on by itself.
+enum Pause {
+    /// It sleeps for a time that it has set.
+    Sleep,
+    /// It waits for somebody else, until a time that it has set. Event loops and pools of threads
+    /// do so too while they have nothing to do.
+    Limit,
+}
+
+fn pause_of(thread: u32) -> Option<Pause> {
     let read = |name| fs::read_to_string(format!("/proc/{thread}/{name}"));
     // Of another user's process, or where the system does not let processes be traced, only the
     // function that it waits in is told.
     let Ok(call) = read("syscall") else {
-        return read("wchan").is_ok_and(|function| function.contains("nanosleep"));
+        let sleeps = read("wchan").is_ok_and(|function| function.contains("nanosleep"));
+        return sleeps.then_some(Pause::Sleep);
     };
     let mut words = call.split_ascii_whitespace();
     let number = words.next().and_then(|number| number.parse::<i64>().ok());
     let arguments: Vec<_> =
         words.filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).collect();
     let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
-    match number {
-        Some(libc::SYS_nanosleep | libc::SYS_clock_nanosleep) => true,
-        // Without descriptors to wait for, with a time limit.
-        Some(libc::SYS_pselect6) => argument(0) == 0 && argument(4) != 0,
-        Some(libc::SYS_ppoll) => argument(1) == 0 && argument(2) != 0,
-        Some(libc::SYS_epoll_pwait) => (1..=SLEEP_MAX).contains(&argument(3)),
+    // Without descriptors to wait for, with a time limit.
+    let alone = |descriptors: usize, limit: usize| match (argument(descriptors), argument(limit)) {
+        (_, 0) => None,
+        (0, _) => Some(Pause::Sleep),
+        _ => Some(Pause::Limit),
+    };
+    let in_ms = |limit: usize| match i32::try_from(argument(limit) & u64::from(u32::MAX)) {
+        Ok(limit @ 1..) => Some(if limit <= SLEEP_MAX { Pause::Sleep } else { Pause::Limit }),
+        _ => None,
+    };
+    match number? {
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Some(Pause::Sleep),
+        libc::SYS_pselect6 => alone(0, 4),
+        libc::SYS_ppoll => alone(1, 2),
+        libc::SYS_epoll_pwait => in_ms(3),
+        libc::SYS_futex => (argument(3) != 0).then_some(Pause::Limit),
         #[cfg(target_arch = "x86_64")]
-        Some(libc::SYS_select) => argument(0) == 0 && argument(4) != 0,
+        libc::SYS_select => alone(0, 4),
         #[cfg(target_arch = "x86_64")]
-        Some(libc::SYS_poll) => {
-            argument(1) == 0 && i32::try_from(argument(2)).is_ok_and(|limit| limit > 0)
-        }
+        libc::SYS_poll if argument(1) == 0 => in_ms(2).map(|_| Pause::Sleep),
         #[cfg(target_arch = "x86_64")]
-        Some(libc::SYS_epoll_wait) => (1..=SLEEP_MAX).contains(&argument(3)),
-        _ => false,
+        libc::SYS_poll => in_ms(2).map(|_| Pause::Limit),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => in_ms(3),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command, Stdio};
+    use std::sync::mpsc::channel;
+    use std::thread;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -217,9 +250,12 @@ mod tests {
 
     /// Waits until the process is seen so.
     fn becomes(process: &Running, wanted: Seen) {
-        let client = Watched { pid: Some(process.0.id()), threads: Vec::new() };
+        client_becomes(&Watched { pid: Some(process.0.id()), threads: Vec::new() }, wanted);
+    }
+
+    fn client_becomes(client: &Watched, wanted: Seen) {
         let end = Instant::now() + Duration::from_secs(30);
-        while look(std::slice::from_ref(&client)) != wanted {
+        while look(std::slice::from_ref(client)) != wanted {
             assert!(Instant::now() < end, "it never was {wanted:?}");
             std::thread::yield_now();
         }
@@ -232,6 +268,24 @@ mod tests {
         becomes(&run("sh", &["-c", "while :; do :; done"]), Seen::Busy);
         // A shell that waits for what it has started is what that is.
         becomes(&run("sh", &["-c", "sleep 100; :"]), Seen::Sleeping);
+    }
+
+    #[test]
+    fn a_wait_for_somebody_else_with_a_time_limit_is_told_from_one_without() {
+        let (told, number) = channel();
+        let (go_on, waits) = channel::<()>();
+        let thread = thread::spawn(move || {
+            told.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+            waits.recv().unwrap();
+            // Nobody says anything until this test ends.
+            let _ = waits.recv_timeout(Duration::from_mins(10));
+        });
+        let client = Watched { pid: None, threads: vec![number.recv().unwrap()] };
+        client_becomes(&client, Seen::Quiet);
+        go_on.send(()).unwrap();
+        client_becomes(&client, Seen::Limited);
+        drop(go_on);
+        thread.join().unwrap();
     }
 
     #[test]

@@ -83,6 +83,7 @@ pub struct Shown {
     pub ended: bool,
     restores: Option<String>,
     idle: Duration,
+    owner: Option<Watched>,
     touched: Instant,
     /// Calls that wait for something.
     calls: usize,
@@ -114,6 +115,8 @@ pub struct Patience {
     pub settle: Duration,
     /// The saved state that each run begins with.
     pub state: Option<String>,
+    /// It ends with the process of the test.
+    pub owner: Option<Watched>,
 }
 
 impl Stage {
@@ -191,7 +194,7 @@ impl Controls {
     pub fn explore(
         self: &Arc<Self>,
         options: PlanOptions,
-        Patience { idle, settle, state: restores }: Patience,
+        Patience { idle, settle, state: restores, owner }: Patience,
         on_end: Box<dyn FnOnce() + Send>,
     ) -> Result<u64, StageError> {
         let mut state = self.stage.lock();
@@ -222,6 +225,7 @@ impl Controls {
             ended: false,
             restores,
             idle,
+            owner,
             touched: Instant::now(),
             calls: 0,
             clock_stood: self.clock.stands(),
@@ -239,11 +243,14 @@ impl Controls {
                 return;
             };
             let idle = shown.idle.saturating_sub(shown.touched.elapsed());
-            if idle.is_zero() && shown.calls == 0 {
-                let silent = shown.idle.as_secs();
-                shown
-                    .live
-                    .note(format!("it ended by itself: nobody asked about it for {silent} s"));
+            let is_idle = idle.is_zero() && shown.calls == 0;
+            if is_idle || shown.owner.as_ref().is_some_and(|owner| !owner.is_here()) {
+                let why = if is_idle {
+                    format!("nobody asked about it for {} s", shown.idle.as_secs())
+                } else {
+                    "the process of its test has ended".to_owned()
+                };
+                shown.live.note(format!("it ended by itself: {why}"));
                 drop(state);
                 // An error says that its owner has ended it meanwhile.
                 drop(self.end_exploration(id));
@@ -267,23 +274,24 @@ impl Controls {
                 }
                 Next::Choose(ready) => match live.choose(ready) {
                     Some((choice, turn)) => self.carry_out(live, &choice, turn),
-                    None => self.halt(live),
+                    None => _ = self.halt(live),
                 },
-                Next::Ended => self.halt(live),
+                Next::Ended => _ = self.halt(live),
             }
         }
     }
 
-    /// Ends what waits for its turn in a run that goes on no further.
-    fn halt(&self, live: &mut Live) {
+    /// Ends what waits for its turn in a run that goes on no further. How much that was.
+    fn halt(&self, live: &mut Live) -> u64 {
         let waiting = live.take_waiting();
-        live.stragglers += waiting.len() as u64;
+        let count = waiting.len() as u64;
         for turn in waiting {
             if let Turn::Request(id) = turn {
                 self.gates.end_staged(id);
             }
         }
         self.stage.tell();
+        count
     }
 
     fn carry_out(&self, live: &Live, choice: &Choice, turn: Option<Turn>) {
@@ -364,7 +372,7 @@ impl Controls {
             if let Some(run) = &mut shown.live.run {
                 run.has_ended = true;
             }
-            self.halt(&mut shown.live);
+            shown.live.stragglers += self.halt(&mut shown.live);
             shown.calls += 1;
             Ok(shown.restores.clone())
         })?;
@@ -414,6 +422,7 @@ impl Controls {
         let (answer, begins) = oneshot::channel();
         self.stage.of_run((id, run), |shown| {
             let client = shown.client(name)?;
+            client.is_parallel |= process.is_many();
             (client.stance, client.was_started, client.process) = (Stance::Started, true, process);
             // The same for all runs: what has a time limit does not run out by chance.
             let _ = self.clock.turn(ClockChange::Freeze);
@@ -510,7 +519,7 @@ impl Controls {
             run.has_ended = true;
             let mismatched = run.stage == RunStage::Mismatch;
             let verdict = Verdict { failed, blocked: run.blocked, mismatched };
-            self.halt(live);
+            live.stragglers += self.halt(live);
             Ok(live.plan.end(verdict))
         })
     }
@@ -525,7 +534,7 @@ impl Controls {
             if let Some(run) = &mut shown.live.run {
                 run.has_ended = true;
             }
-            self.halt(&mut shown.live);
+            shown.live.stragglers += self.halt(&mut shown.live);
             if !shown.clock_stood {
                 // It goes on from where it stands.
                 let _ = self.clock.turn(ClockChange::Run);

@@ -181,6 +181,7 @@ impl Explore {
             replay: self.replay.clone(),
             // The server ends the search by itself if this command is killed.
             idle_ms: u64::try_from(self.within.as_millis()).ok().map(|within| within + 60_000),
+            owner: Some(std::process::id()),
             ..CreateExploration::default()
         }
     }

@@ -53,7 +53,12 @@ impl<'a> Call<'a> {
 
     /// As [`Call::collect`], of at most that many bytes.
     pub async fn collect_up_to(&self, most: usize, body: Incoming) -> Result<Bytes, Refusal> {
-        let body = collect(body, most, &self.site.options.limits).await?;
+        let body = if self.request.body.is_empty() {
+            collect(body, most, &self.site.options.limits).await?
+        } else {
+            // It came before the turn of the request.
+            self.request.body.clone()
+        };
         note_body(self.context, &body);
         Ok(body)
     }

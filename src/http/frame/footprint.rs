@@ -23,7 +23,7 @@ pub type Touches = fn(&Request) -> Footprint;
 /// The names of the containers of a service, and what a list of them shows.
 const CONTAINERS: &str = "$containers";
 /// Properties, metadata, lease and access policies of a container.
-const PROPERTIES: &str = "properties";
+pub const PROPERTIES: &str = "properties";
 
 pub fn of(service: &Service, operation: &Operation, request: &Request) -> Footprint {
     let mut found = match operation.touches {
@@ -34,7 +34,10 @@ pub fn of(service: &Service, operation: &Operation, request: &Request) -> Footpr
         found.time = found.time.filter(|time| *time == Time::Leases).or(Some(Time::Reads));
     }
     if request.query.names("si") {
-        found.reads.push(container(service.kind, request).below(PROPERTIES));
+        // A SAS for a table names it; the path may name an entity.
+        let of = request.query.get("tn").map(str::to_ascii_lowercase);
+        let of = of.map(|table| root(service.kind, request).below(table));
+        found.reads.push(of.unwrap_or_else(|| container(service.kind, request)).below(PROPERTIES));
     }
     found
 }
@@ -122,9 +125,9 @@ pub fn source_read(request: &Request) -> Vec<Resource> {
 }
 
 /// Equal for a request that is sent again: all of its head, without what a client makes anew for
-/// each attempt.
+/// each attempt, and its body where that says what the request touches.
 pub fn fingerprint(request: &Request) -> u64 {
-    const PER_ATTEMPT: [&str; 10] = [
+    const PER_ATTEMPT: [&str; 11] = [
         "authorization",
         "connection",
         "date",
@@ -134,6 +137,8 @@ pub fn fingerprint(request: &Request) -> u64 {
         "x-client-transaction-id",
         "x-ms-client-request-id",
         "x-ms-date",
+        // SDKs draw one for each attempt to get a lease.
+        "x-ms-proposed-lease-id",
         "x-ms-return-client-request-id",
     ];
     let mut hasher = DefaultHasher::new();
@@ -145,5 +150,6 @@ pub fn fingerprint(request: &Request) -> u64 {
         .collect();
     headers.sort_unstable();
     headers.hash(&mut hasher);
+    request.body.hash(&mut hasher);
     hasher.finish()
 }

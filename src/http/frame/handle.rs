@@ -301,7 +301,7 @@ async fn serve(
     account: Arc<dyn HostedAccount>,
     mut caller: Caller,
     mut request: Request,
-    body: Unread<'_>,
+    mut body: Unread<'_>,
     under_way: &mut UnderWay,
 ) -> Answer {
     let limits = &site.options.limits;
@@ -330,6 +330,12 @@ async fn serve(
         return Err(body.refuse(Refusal::busy(why)).await);
     }
     let mut visit = None;
+    if operation.by_body && site.accounts.controls().stage.is_set() {
+        match body.received().await {
+            Ok(received) => request.body = received,
+            Err(refusal) => return Err(body.refuse(refusal).await),
+        }
+    }
     if site.accounts.controls().are_set() {
         match fate.arrive(site, operation, &mut request, &context.caller).await {
             Ok(arrived) => visit = Some(arrived),

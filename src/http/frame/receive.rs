@@ -49,6 +49,12 @@ impl Unread<'_> {
         self.body
     }
 
+    /// Receives the body of a request that was authorised, before the request's turn comes.
+    pub async fn received(&mut self) -> Result<Bytes, Refusal> {
+        self.place.prove();
+        collect(&mut self.body, self.limits.body_bytes, self.limits).await
+    }
+
     /// Throws the body of a refused request away, up to a bound. Past it, or where the client does
     /// not send for a while, the connection ends with the answer.
     pub async fn refuse(self, refusal: Refusal) -> Refusal {
@@ -102,7 +108,11 @@ pub fn too_large(most: u64) -> Refusal {
 }
 
 /// Takes a whole body of at most `most` bytes in.
-pub async fn collect(body: Incoming, most: usize, limits: &Limits) -> Result<Bytes, Refusal> {
+pub async fn collect<B>(body: B, most: usize, limits: &Limits) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     collect_in(&ROOM, body, most, limits).await
 }
 

@@ -111,6 +111,8 @@ pub struct Operation {
     pub overridable: bool,
     /// What it reads and writes, where that is not what the service says of its like.
     pub touches: Option<Touches>,
+    /// What it touches is in its body.
+    pub by_body: bool,
     /// The function that carries it out.
     pub run: OperationHandler,
 }
@@ -143,7 +145,7 @@ impl Operation {
         };
         let needs = Needs { level, or_level: None, permissions, service_sas };
         let needs = if signed { Some(needs) } else { None };
-        Self { name, title, needs, changes, overridable: false, touches: None, run }
+        Self { name, title, needs, changes, overridable: false, touches: None, by_body: false, run }
     }
 
     /// This operation, open to a service SAS with one of these permissions.
@@ -168,6 +170,12 @@ impl Operation {
     #[must_use]
     pub const fn touches(self, touches: Touches) -> Self {
         Self { touches: Some(touches), ..self }
+    }
+
+    /// This operation, whose body says what it touches.
+    #[must_use]
+    pub const fn by_body(self) -> Self {
+        Self { by_body: true, ..self }
     }
 
     /// This operation, with content headers that a SAS may override.

@@ -21,10 +21,11 @@ use crate::http::multipart::{
     self, InnerRequest, Malformed, Part, boundary, header, inner_answer, inner_request, parts,
 };
 use crate::http::reply::Reply;
+use crate::http::request::Request;
 use crate::sync::random::new_guid;
 use crate::table::rules::transaction::OPERATIONS_MAX;
 use crate::table::rules::{
-    EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,
+    EntityChange, EntityFields as _, EntityKey, How, Properties, Select, TableDenial, TableName,
     TransactionDenial, etag, transaction,
 };
 use crate::table::service::{TableError, Write, WrittenEntity};
@@ -63,42 +64,94 @@ enum Batch<'a> {
     Get(InnerRequest<'a>),
 }
 
+/// The entities that a batch of changes writes; none if it cannot be read.
+pub(super) fn entities(request: &Request) -> Option<Vec<(String, EntityKey)>> {
+    let content_type = request.headers.get("content-type")?.to_str().ok()?;
+    let Batch::Changes(parts) = read_batch(content_type, &request.body).ok()? else { return None };
+    let read = |part| read_operation(&request.address.account, part).ok();
+    let named = |one: BatchOperation| (one.table.to_string(), one.write.key);
+    parts.iter().map(|part| read(part).map(named)).collect()
+}
+
+/// One change set, or one GET by itself.
+fn read_batch<'a>(content_type: &str, body: &'a [u8]) -> Result<Batch<'a>, Refusal> {
+    let outer = parts(body, boundary(content_type).map_err(malformed)?, PARTS_MAX);
+    let outer = outer.map_err(malformed)?;
+    let [only] = outer.as_slice() else {
+        let why = "a batch has one change set, or one GET by itself";
+        return Err(refusal_of_form(TableDenial::invalid(why)));
+    };
+    let kind = header(&only.headers, "content-type").unwrap_or_default();
+    if let Ok(inner) = boundary(kind) {
+        let inner = parts(only.body, inner, PARTS_MAX).map_err(malformed)?;
+        if inner.is_empty() {
+            return Err(refusal_of_form(TableDenial::invalid("the change set has no operations")));
+        }
+        return Ok(Batch::Changes(inner));
+    }
+    let request = inner_request(only.body).map_err(malformed)?;
+    if request.method == "GET" {
+        return Ok(Batch::Get(request));
+    }
+    Err(refusal_of_form(TableDenial::invalid("a change stands in a change set")))
+}
+
+fn read_operation(account: &str, part: &Part<'_>) -> Result<BatchOperation, Refusal> {
+    let request = inner_request(part.body).map_err(malformed)?;
+    let get = |name| header(&request.headers, name);
+    let named =
+        request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-http-method"));
+    let named: Vec<_> = named.map(|(_, value)| *value).collect();
+    let method = Method::from_bytes(request.method.as_bytes()).unwrap_or_default();
+    let condition = || condition(get("if-match"), get("if-none-match"));
+    let (table, write) = match (verb(&method, &named)?, inner_locator(account, request.target)?) {
+        (Some(Verb::Post), Locator::Table(table)) => (table, insertion(request.body)?),
+        (Some(Verb::Put), Locator::Entity(table, key)) => {
+            (table, update(How::Replace, condition()?, key, request.body)?)
+        }
+        (Some(Verb::Merge | Verb::Patch), Locator::Entity(table, key)) => {
+            (table, update(How::Merge, condition()?, key, request.body)?)
+        }
+        (Some(Verb::Delete), Locator::Entity(table, key)) => {
+            let change = EntityChange::Delete(condition()?);
+            (table, Write { change, key, properties: Properties::default() })
+        }
+        _ => {
+            let why = format!("{} {} is not a change", request.method, request.target);
+            return Err(refusal_of_form(TableDenial::invalid(why.escape_debug())));
+        }
+    };
+    let table = table_name(&table)?;
+    write.key.check().map_err(refusal_of_form)?;
+    let query = request.target.split_once('?').map_or("", |(_, query)| query);
+    let format = option_in(query, "$format");
+    let level = level(get("accept"), format.as_deref()).unwrap_or_default();
+    Ok(BatchOperation { table, write, level, prefer: Prefer::read(get("prefer")) })
+}
+
+/// The resource that the target of an operation names. The host is ignored.
+fn inner_locator(account: &str, target: &str) -> Result<Locator, Refusal> {
+    let path = match target.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => target.trim_start_matches('/'),
+    };
+    // A question mark in a key is escaped.
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    let within = path.strip_prefix(account).and_then(|rest| rest.strip_prefix('/'));
+    Locator::parse(within.unwrap_or(path)).map_err(refusal_of_form)
+}
+
 impl TableCall<'_> {
     pub(super) async fn batch(self, body: Incoming) -> Answer {
         let body = self.body(body).await?;
-        match self.read_batch(&body)? {
+        let content_type = self.header("content-type")?.unwrap_or_default();
+        match read_batch(content_type, &body)? {
             Batch::Get(request) => Ok(self.single_get(&request)),
             Batch::Changes(parts) => match self.transact(&parts).await {
                 Ok(answers) => Ok(answer(&answers)),
                 Err(fault) => Ok(answer(&[self.error_part(&fault)])),
             },
         }
-    }
-
-    /// One change set, or one GET by itself.
-    fn read_batch(self, body: &[u8]) -> Result<Batch<'_>, Refusal> {
-        let content_type = self.header("content-type")?.unwrap_or_default();
-        let outer = parts(body, boundary(content_type).map_err(malformed)?, PARTS_MAX);
-        let outer = outer.map_err(malformed)?;
-        let [only] = outer.as_slice() else {
-            let why = "a batch has one change set, or one GET by itself";
-            return Err(refusal_of_form(TableDenial::invalid(why)));
-        };
-        let kind = header(&only.headers, "content-type").unwrap_or_default();
-        if let Ok(inner) = boundary(kind) {
-            let inner = parts(only.body, inner, PARTS_MAX).map_err(malformed)?;
-            if inner.is_empty() {
-                return Err(refusal_of_form(TableDenial::invalid(
-                    "the change set has no operations",
-                )));
-            }
-            return Ok(Batch::Changes(inner));
-        }
-        let request = inner_request(only.body).map_err(malformed)?;
-        if request.method == "GET" {
-            return Ok(Batch::Get(request));
-        }
-        Err(refusal_of_form(TableDenial::invalid("a change stands in a change set")))
     }
 
     async fn transact(self, parts: &[Part<'_>]) -> Result<Vec<String>, Refusal> {
@@ -108,9 +161,10 @@ impl TableCall<'_> {
             let denial = TableDenial::InvalidInput(text.into());
             return Err(within(OPERATIONS_MAX - 1, refusal_of_form(denial)));
         }
+        let account = &self.address.account;
         let mut operations = Vec::with_capacity(parts.len());
         for (index, part) in parts.iter().enumerate() {
-            let operation = self.read_operation(part).map_err(|fault| within(index, fault))?;
+            let operation = read_operation(account, part).map_err(|fault| within(index, fault))?;
             operations.push(operation);
         }
         let keys = operations.iter().map(|one| (one.table.as_str(), &one.write.key));
@@ -123,52 +177,6 @@ impl TableCall<'_> {
         let written =
             written.map_err(|error| self.refusal(&error).about(object(&operations, &error)))?;
         Ok(operations.iter().zip(&written).map(|(one, done)| self.part(one, done)).collect())
-    }
-
-    fn read_operation(self, part: &Part<'_>) -> Result<BatchOperation, Refusal> {
-        let request = inner_request(part.body).map_err(malformed)?;
-        let get = |name| header(&request.headers, name);
-        let named =
-            request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-http-method"));
-        let named: Vec<_> = named.map(|(_, value)| *value).collect();
-        let method = Method::from_bytes(request.method.as_bytes()).unwrap_or_default();
-        let condition = || condition(get("if-match"), get("if-none-match"));
-        let (table, write) = match (verb(&method, &named)?, self.inner_locator(request.target)?) {
-            (Some(Verb::Post), Locator::Table(table)) => (table, insertion(request.body)?),
-            (Some(Verb::Put), Locator::Entity(table, key)) => {
-                (table, update(How::Replace, condition()?, key, request.body)?)
-            }
-            (Some(Verb::Merge | Verb::Patch), Locator::Entity(table, key)) => {
-                (table, update(How::Merge, condition()?, key, request.body)?)
-            }
-            (Some(Verb::Delete), Locator::Entity(table, key)) => {
-                let change = EntityChange::Delete(condition()?);
-                (table, Write { change, key, properties: Properties::default() })
-            }
-            _ => {
-                let why = format!("{} {} is not a change", request.method, request.target);
-                return Err(refusal_of_form(TableDenial::invalid(why.escape_debug())));
-            }
-        };
-        let table = table_name(&table)?;
-        write.key.check().map_err(refusal_of_form)?;
-        let query = request.target.split_once('?').map_or("", |(_, query)| query);
-        let format = option_in(query, "$format");
-        let level = level(get("accept"), format.as_deref()).unwrap_or_default();
-        Ok(BatchOperation { table, write, level, prefer: Prefer::read(get("prefer")) })
-    }
-
-    /// The resource that the target of an operation names. The host is ignored.
-    fn inner_locator(self, target: &str) -> Result<Locator, Refusal> {
-        let path = match target.split_once("://") {
-            Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
-            None => target.trim_start_matches('/'),
-        };
-        // A question mark in a key is escaped.
-        let path = path.split_once('?').map_or(path, |(path, _)| path);
-        let account = self.address.account.as_str();
-        let within = path.strip_prefix(account).and_then(|rest| rest.strip_prefix('/'));
-        Locator::parse(within.unwrap_or(path)).map_err(refusal_of_form)
     }
 
     /// Checks the permissions of a SAS for one operation.
@@ -243,7 +251,8 @@ impl TableCall<'_> {
     }
 
     fn inner_get(self, request: &InnerRequest<'_>) -> Result<String, Refusal> {
-        let Locator::Entity(table, key) = self.inner_locator(request.target)? else {
+        let Locator::Entity(table, key) = inner_locator(&self.address.account, request.target)?
+        else {
             return Err(refusal_of_form(TableDenial::invalid("a GET in a batch names one entity")));
         };
         let table = table_name(&table)?;

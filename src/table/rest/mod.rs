@@ -16,6 +16,7 @@
 mod batch;
 mod entities;
 mod error;
+mod footprint;
 mod headers;
 pub mod json;
 mod locator;

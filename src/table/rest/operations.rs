@@ -3,19 +3,14 @@
 //!
 //! By method, or the one that a POST names, and by what the path names; an update is told from an
 //! upsert by its `If-Match` (S80).
-//!
-//! And what operations read and write: the keys of an entity that is inserted, and the parts of a
-//! transaction, are in the body, which comes later. Such a request writes the whole table, or all
-//! tables.
 
 use hyper::{Method, StatusCode};
 
 use super::error::refusal_of_form;
 use super::locator::Locator;
-use super::{TableCall, headers, locator};
+use super::{TableCall, footprint, headers, locator};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::http::auth::{ResourceLevel, TABLE_SIGNATURES};
-use crate::http::frame::footprint::{all_read, all_written, root};
 use crate::http::frame::host::{HostedAccount, service};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::Verb;
@@ -24,10 +19,8 @@ use crate::http::frame::service_operations::{
     preflight, service_properties, service_stats, set_service_properties,
 };
 use crate::http::request::Request;
-use crate::rules::footprint::Footprint;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
-use crate::rules::service::ServiceKind::Table;
 use crate::table::rules::{TableDenial, TableName};
 use crate::table::service::TableService;
 
@@ -41,7 +34,7 @@ pub static SERVICE_TABLE: Service = Service {
     signatures: &TABLE_SIGNATURES,
     target: |address, _| (address.container.as_deref(), address.path()),
     object,
-    touches: of_request,
+    touches: footprint::of_request,
     policy,
     anonymous: |_, _, _| false,
     answered: None,
@@ -60,6 +53,7 @@ operations! {
     SERVICE_GET_STATISTICS read ("ServiceGetStatistics", "Get Table Service Stats") Service &[Read]
         => (service_stats);
     TABLE_QUERY pool_read ("TableQuery", "Query Tables") Container &[List] => list_tables;
+    #[by_body ()]
     TABLE_CREATE change ("TableCreate", "Create Table") Container &[Create, Write] => create_table;
     TABLE_GET read ("TableGet", "Query Tables") Container &[List] => get_table;
     TABLE_DELETE change ("TableDelete", "Delete Table") Container &[Delete] => delete_table;
@@ -72,6 +66,7 @@ operations! {
     TABLE_QUERY_ENTITIES pool_read ("TableQueryEntities", "Query Entities") Object &[Read]
         => query_entities;
     TABLE_GET_ENTITY read ("TableGetEntity", "Query Entities") Object &[Read] => get_entity;
+    #[by_body ()]
     TABLE_INSERT_ENTITY change ("TableInsertEntity", "Insert Entity") Object &[Add]
         => insert_entity;
     TABLE_UPDATE_ENTITY change ("TableUpdateEntity", "Update Entity") Object &[Update]
@@ -85,6 +80,7 @@ operations! {
     TABLE_DELETE_ENTITY change ("TableDeleteEntity", "Delete Entity") Object &[Delete]
         => delete_entity;
     // The operations of a transaction are checked one by one.
+    #[by_body ()]
     TABLE_BATCH change ("TableBatch", "Entity Group Transaction")
         Object &[Read, Add, Update, Delete] => batch;
 }
@@ -170,15 +166,4 @@ fn object(request: &Request) -> String {
 fn policy(account: &dyn HostedAccount, table: &str, id: &str) -> Option<StoredPolicy> {
     let table = TableName::parse(table).ok()?;
     service::<TableService>(account, ServiceKind::Table).ok()?.policy(&table, id)
-}
-
-fn of_request(operation: &Operation, request: &Request) -> Footprint {
-    let table = |name: &str| root(Table, request).below(name.to_ascii_lowercase());
-    let resource = match locator(request).ok() {
-        Some(Locator::Entity(name, key)) => table(&name).below(key.partition).below(key.row),
-        Some(Locator::Table(name) | Locator::Beneath(name)) => table(&name),
-        _ if operation.changes => return all_written(Table, request),
-        _ => return all_read(Table, request),
-    };
-    if operation.changes { Footprint::of([], [resource]) } else { Footprint::of([resource], []) }
 }

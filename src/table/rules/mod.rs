@@ -12,6 +12,7 @@
 //!   etag             ETags and If-Match
 //!   change           what a write does to an entity; transaction: several at once
 //!   policy           letters and times of stored access policies
+//!   footprint        the resources of explorations
 //!   denial           why a request was refused
 //! ```
 
@@ -21,6 +22,7 @@ pub mod denial;
 pub mod entity;
 pub mod etag;
 pub mod filter;
+pub mod footprint;
 pub mod key;
 pub mod name;
 pub mod number;

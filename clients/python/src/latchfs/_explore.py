@@ -6,6 +6,7 @@ server; how the clients of a run are started, in `_clients`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -92,15 +93,15 @@ class Search(Run):
         for known in api.get("/clients")["clients"]:
             if known["name"] in clients:
                 api.delete(f"/clients/{name(known['name'])}")
+        self._is_here = _is_here(api)
         wanted = {"clients": list(clients), "state": STATE, "idle_ms": PATIENCE_MS, **options}
-        begun = api.post("/explorations", wanted)
+        begun = api.post("/explorations", wanted | ({"owner": os.getpid()} if self._is_here else {}))
         self._api = api
         self._names = set(clients)
         self._path = f"/explorations/{begun['exploration']}"
         self._strings: Mapping[str, str] = begun["clients"]
         self._run = ""
         self._clients_ran = False
-        self._is_here = _is_here(api)
 
     def next(self) -> bool:
         """Begins the next run; False if none is needed."""

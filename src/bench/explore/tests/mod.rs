@@ -244,6 +244,9 @@ fn a_test_that_fails_in_every_order_says_that_it_needs_no_race() {
     let plan = explore(options(2, (0, vec![])), &counter(false), |_| true);
     assert!(plan.notes()[0].contains("needs no race"), "{:?}", plan.notes());
     assert_eq!(plan.failure.unwrap().token.to_string().split('~').next(), Some("A2.B2"));
+    let nothing = vec![Vec::new(); 2];
+    let plan = explore(options(2, (0, vec![])), &nothing, |_| true);
+    assert!(plan.notes()[0].contains("its set-up fails"), "{:?}", plan.notes());
 }
 
 #[test]

@@ -13,26 +13,41 @@ use crate::common::http::{ACCOUNT, Got, Kept};
 use crate::control::fixture::Folder;
 
 /// A client of an exploration: its key, and its connection.
-struct Client {
+pub struct Client {
     key: Credential,
     blob: Mutex<Kept>,
     folder: std::net::SocketAddr,
 }
 
 impl Client {
-    fn new(folder: &Folder, connection_string: &str) -> Self {
+    pub fn new(folder: &Folder, connection_string: &str) -> Self {
         let key = connection_string.split(';').find_map(|part| part.strip_prefix("AccountKey="));
         let key = format!("{ACCOUNT}:{}", key.unwrap()).parse().unwrap();
         let folder = folder.service("blob");
         Self { key, blob: Mutex::new(Kept::connect(folder).unwrap()), folder }
     }
 
-    fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], content: &[u8]) -> Got {
+    /// The test itself, which is no client of the exploration.
+    pub fn owner(folder: &Folder) -> Self {
+        Self { key: Credential::development(), ..Self::new(folder, OWN) }
+    }
+
+    pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], content: &[u8]) -> Got {
         ask(&mut self.blob.lock().unwrap(), &self.key, method, target, headers, content)
     }
 
+    /// The same, on a connection of its own.
+    pub fn ask_alone(&self, target: &str, content: &[u8]) -> Got {
+        let mut connection = Kept::connect(self.folder).unwrap();
+        ask(&mut connection, &self.key, "PUT", target, &[BLOCK], content)
+    }
+
+    pub fn key(&self) -> &Credential {
+        &self.key
+    }
+
     /// The same, of a request whose connection may end without an answer.
-    fn ask_dropped(&self, method: &str, target: &str) -> bool {
+    pub fn ask_dropped(&self, method: &str, target: &str) -> bool {
         let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut connection = Kept::connect(self.folder).unwrap();
             ask(&mut connection, &self.key, method, target, &[BLOCK], b"late")
@@ -41,16 +56,16 @@ impl Client {
     }
 }
 
-type Body<'a> = &'a (dyn Fn(&Client) + Sync);
+pub type Body<'a> = &'a (dyn Fn(&Client) + Sync);
 
 /// Runs an exploration to its end. `check` says what is wrong after a run.
-fn explore(
+pub fn explore(
     (folder, api): (&Folder, &Api),
     mut options: Value,
     clients: &[(&str, Body<'_>)],
     check: impl Fn(&Client) -> Option<&'static str>,
 ) -> Value {
-    let owner = Client { key: Credential::development(), ..Client::new(folder, OWN) };
+    let owner = Client::owner(folder);
     options["clients"] = clients.iter().map(|(name, _)| *name).collect();
     let begun = body(&api.post("explorations", &options).is(201));
     let id = begun["exploration"].as_u64().unwrap();

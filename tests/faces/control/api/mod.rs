@@ -5,6 +5,7 @@ mod clients;
 mod document;
 mod events;
 mod explorations;
+mod explored;
 mod fixture;
 mod held;
 mod holds;
