@@ -65,6 +65,11 @@ impl Bench {
         &self.accounts
     }
 
+    /// Removes all data.
+    pub fn reset(&self) {
+        self.server.lock().unwrap().reset().unwrap();
+    }
+
     /// A held open of a file.
     pub fn hold(&self, options: &HoldOptions) -> Result<Hold, HoldError> {
         self.server.lock().unwrap().hold(options)

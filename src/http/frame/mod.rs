@@ -44,6 +44,7 @@ pub(crate) mod version;
 pub(crate) mod wording;
 
 pub use address::{Address, host_name, is_this_machine};
+pub use footprint::of as footprint_of;
 pub use host::{Host, HostedAccount, PropertyParts};
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};

@@ -14,16 +14,16 @@ use crate::common::http::Got;
 
 /// An operation, requests that are carried out and refused, and how to see what the first changed.
 #[derive(Default)]
-struct Row {
+pub struct Row {
     service: &'static str,
-    operation: &'static str,
-    before: Vec<&'static str>,
-    request: (u16, &'static str),
-    look: Option<&'static str>,
+    pub operation: &'static str,
+    pub before: Vec<&'static str>,
+    pub request: (u16, &'static str),
+    pub look: Option<&'static str>,
     refused: Option<(u16, &'static str)>,
 }
 
-fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let with_status = |text: &'static str| {
         let (status, request) = text.split_once(' ').unwrap();

@@ -2,14 +2,15 @@
 //!
 //! A line is `METHOD SERVICE TARGET [HEADER=VALUE ...] [< BODY] [=> NAME,...]`. `< #N` is a body of
 //! N zeros. `=> NAME` keeps the text of that XML element, or the value of that header, of the
-//! answer; `{NAME}` in a later line stands for it, `{blob}` and `{file}` for the endpoints.
+//! answer; `{NAME}` in a later line stands for it, or `{OTHER}` with `=> NAME:OTHER`; `{blob}` and
+//! `{file}` stand for the endpoints.
 
 use std::collections::HashMap;
 
 use latchfs::rules::service::ServiceKind;
 
 use crate::common::bench::Bench;
-use crate::common::http::Got;
+use crate::common::http::{Got, Kept};
 
 /// What earlier answers said.
 #[derive(Clone, Default)]
@@ -17,11 +18,11 @@ pub struct Known(HashMap<String, String>);
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    service: ServiceKind,
-    method: String,
-    target: String,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub service: ServiceKind,
+    pub method: String,
+    pub target: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
     kept: Vec<String>,
 }
 
@@ -66,19 +67,29 @@ impl Known {
             let request = self.read(line);
             let got = request.send(bench);
             assert!(got.status < 300, "{line}: {} {}", got.status, got.text());
-            for name in &request.kept {
-                let element = || {
-                    let text = got.text();
-                    let (_, rest) = text.split_once(&format!("<{name}>"))?;
-                    Some(rest.split_once('<')?.0.to_owned())
-                };
-                let value = match got.header(name) {
-                    "" => element().unwrap_or_else(|| panic!("{line}: no {name}: {}", got.text())),
-                    header => header.to_owned(),
-                };
-                self.0.insert(name.clone(), value);
-            }
+            self.keep(&request, &got);
         }
+    }
+
+    /// Keeps what a request asks to be kept of its answer.
+    pub fn keep(&mut self, request: &Line, got: &Got) {
+        for name in &request.kept {
+            let (name, kept) = name.split_once(':').unwrap_or((name, name));
+            let element = || {
+                let text = got.text();
+                let (_, rest) = text.split_once(&format!("<{name}>"))?;
+                Some(rest.split_once('<')?.0.to_owned())
+            };
+            let value = match got.header(name) {
+                "" => element().unwrap_or_else(|| panic!("no {name} in {}", got.text())),
+                header => header.to_owned(),
+            };
+            self.set(kept, &value);
+        }
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
     }
 }
 
@@ -87,5 +98,12 @@ impl Line {
         let headers = self.headers.iter();
         let headers: Vec<_> = headers.map(|(name, value)| (&**name, &**value)).collect();
         bench.ask(self.service, &self.method, &self.target, &headers, &self.body)
+    }
+
+    /// Sends it over a connection that stays.
+    pub fn send_over(&self, connection: &mut Kept) -> Got {
+        let headers = self.headers.iter();
+        let headers: Vec<_> = headers.map(|(name, value)| (&**name, &**value)).collect();
+        connection.ask(&self.method, &self.target, &headers, &self.body).expect("an answer")
     }
 }

@@ -7,5 +7,7 @@ mod latches;
 mod lines;
 mod models;
 mod order;
+mod pairs;
+mod pruned;
 mod races;
 mod released;
