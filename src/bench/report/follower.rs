@@ -123,7 +123,8 @@ fn feed(engine: &mut Engine, clients: &mut Clients, row: &Row) {
             who,
             what: Happening::Granted { access, .. },
             ..
-        }) if access.contains(Access::W) => {
+        // What SMB clients write has rows of its own.
+        }) if access.contains(Access::W) && !who.client.name.starts_with("SMB ") => {
             let (share, path) = (share.to_string(), path.trim_matches('/').to_owned());
             let object = ObjectAddress::File { share, path }.to_string();
             engine.opened((row.seq, row.time), account, &who.to_string().into(), &object);

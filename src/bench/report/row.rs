@@ -39,7 +39,7 @@ pub enum OperationReads {
 /// What an operation reads.
 pub fn reads(operation: &str) -> OperationReads {
     match operation {
-        "Get Blob" | "Query Blob Contents" | "Get File" | "Query Entities" => {
+        "Get Blob" | "Query Blob Contents" | "Get File" | "Query Entities" | "SMB Read" => {
             OperationReads::Content
         }
         "Get Blob Properties"

@@ -92,7 +92,14 @@ fn could(row: &ReportRow<'_>) -> Vec<RefusalCause> {
     if asked.if_none_match.as_deref() == Some("*") || creates_only(operation) {
         causes.push(RefusalCause::Exists);
     }
-    let opens = ["Create File", "Delete File", "Put Range", "Put Range From URL", "Rename File"];
+    let opens = [
+        "Create File",
+        "Delete File",
+        "Put Range",
+        "Put Range From URL",
+        "Rename File",
+        "SMB Create",
+    ];
     if row.request.service == ServiceKind::File && opens.contains(&operation) {
         causes.push(RefusalCause::ShareMode);
     }

@@ -156,7 +156,7 @@ fn resize(
     if let Some(file) = fh.and_then(|fh| state.files.get(fh)) {
         let nameless = share.nameless(file.handle.file());
         let fd = file.fd.as_ref().or(nameless.as_deref());
-        return Some(share.resize(&file.handle, fd, size, &strip));
+        return Some(share.resize(None, (&file.handle, fd), size, &strip));
     }
     let Ok(path) = path_of(state, node) else { return Some(Err(Denial::NotFound.into())) };
     let cx = state.context(caller.pid, "truncate");

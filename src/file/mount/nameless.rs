@@ -140,7 +140,7 @@ fn grant_again(
         ask.note_stripped(privileges::strip(&held));
     }
     if truncates && let Some(fd) = &fd {
-        let cut = state.share().resize(&opened.handle, Some(fd), 0, &|_| Ok(()));
+        let cut = state.share().resize(None, (&opened.handle, Some(fd)), 0, &|_| Ok(()));
         cut.inspect_err(|_| end(state, &opened.handle))?;
     }
     let (node, backing, before_flock) = (other.node, other.backing.clone(), Mutex::default());

@@ -11,6 +11,7 @@ use hyper::body::Bytes;
 use super::connection::{Connection, Ended, Room, heavy};
 use super::gates_and_faults::{self, Arrival};
 use super::operations::{self, Answer, Call, Done, Wait};
+use super::request_row::RequestRow;
 use super::session::Session;
 use super::status::Status;
 use super::wire::{self, Command, FileId, Header, Reader, header};
@@ -226,28 +227,37 @@ impl Chain {
             Ok(open) => open,
             Err(status) => return Ok(Err(status)),
         };
-        let call = Call {
+        let mut call = Call {
             connection: Arc::clone(&self.connection),
             session: Arc::clone(session),
             tree,
             open,
             header: *header,
             message: message.clone(),
+            notes: None,
         };
         if let Err(status) = call.check_charge() {
             return Ok(Err(status));
         }
-        let visit = match gates_and_faults::arrive(command, &call).await? {
-            Arrival::Goes(visit) => visit,
-            Arrival::Refused(status) => return Ok(Err(status)),
+        let row = RequestRow::begin(site, command, &mut call);
+        let visit = match gates_and_faults::arrive(command, &call).await {
+            Ok(Arrival::Goes(visit)) => visit,
+            Ok(Arrival::Refused(status)) => return Ok(row.settle(Err(status))),
+            Err(Ended) => {
+                row.dropped();
+                return Err(Ended);
+            }
         };
         answers.room.extend(operations::room_for(&call, command).await);
         let done = operations::carry_out(command, call).await;
         if site.accounts.halted().is_some() {
             return Err(Ended);
         }
-        gates_and_faults::leave(site, visit).await?;
-        Ok(done)
+        if gates_and_faults::leave(site, visit).await.is_err() {
+            row.dropped();
+            return Err(Ended);
+        }
+        Ok(row.settle(done))
     }
 
     /// Sends the interim answer, waits for the end, and sends the answer.
@@ -433,7 +443,7 @@ fn joined(messages: Vec<(Vec<u8>, Option<Arc<Session>>)>, is_sealed: bool) -> Ve
 }
 
 /// Where a request names the file that it is about.
-fn file_id_at(command: Command) -> Option<usize> {
+pub fn file_id_at(command: Command) -> Option<usize> {
     let at = match command {
         Command::Close
         | Command::Flush

@@ -12,7 +12,6 @@ use super::operations::Call;
 use super::server::Site;
 use super::status::Status;
 use super::wire::Command;
-use super::wire::create::CreateRequest;
 use crate::bench::controls::{FaultAction, Passed, Point, Visitor};
 use crate::journal::Event;
 use crate::rules::asked::Asked;
@@ -54,21 +53,11 @@ pub enum Arrival {
 
 impl Visit {
     fn new(command: Command, call: &Call) -> Self {
-        let share = call.tree.share.as_deref().unwrap_or("IPC$");
-        let path = match &call.open {
-            Some(open) => open.place().to_owned(),
-            None => match CreateRequest::parse(&call.message) {
-                Ok(request) if command == Command::Create => {
-                    format!("{share}/{}", request.name.replace('\\', "/"))
-                }
-                _ => share.to_owned(),
-            },
-        };
         let visitor = Visitor {
             service: ServiceKind::File,
             account: Arc::clone(&call.session.account),
             operation: command.name().to_owned(),
-            path,
+            path: call.place(command),
             who: call.session.who.clone(),
             client_request: None,
             user_agent: None,

@@ -5,6 +5,7 @@
 //!   server, connection   the listener; one connection, its frames and its bounds
 //!   chain, logon, tree   requests of a frame; who logs on; the shares of a session
 //!   operations           the commands, each one call of the service
+//!   request_row          the row of a request in the journal
 //!   wire      messages from bytes and to bytes, no I/O, nothing of the service
 //!   auth      SPNEGO and NTLMv2, keys, signatures, encryption
 //!   status    the NTSTATUS numbers; times: FILETIME; names: paths and wildcards
@@ -19,6 +20,7 @@ mod logon;
 pub mod names;
 mod operations;
 mod pending;
+mod request_row;
 mod server;
 mod session;
 pub mod status;

@@ -17,6 +17,7 @@ use super::operations::pipe::Pipe;
 use super::server::Site;
 use super::status::Status;
 use super::wire::FileId;
+use crate::file::rules::ShareMode;
 use crate::file::service::{FileError, FileService, Handle, Share};
 use crate::rules::Owner;
 use crate::rules::who::Who;
@@ -76,9 +77,12 @@ pub enum OpenKind {
 pub struct OpenFile {
     pub share: Arc<Share>,
     pub handle: Handle,
+    pub share_mode: ShareMode,
+    /// A row of the journal says what was read through it.
+    pub has_read: AtomicBool,
     pub directory: bool,
-    /// Share and path, as gates and faults name them.
-    pub place: String,
+    /// Share and path, as gates and faults name them; another one after a rename through it.
+    pub place: Mutex<String>,
     pub search: Mutex<Search>,
     /// The position and the mode that a client sets and is told, and nothing else uses.
     pub position: AtomicU64,
@@ -215,10 +219,10 @@ impl Open {
     }
 
     /// Share and path, as gates and faults name them.
-    pub fn place(&self) -> &str {
+    pub fn place(&self) -> String {
         match &self.kind {
-            OpenKind::File(file) => &file.place,
-            OpenKind::Pipe(_) => "IPC$/srvsvc",
+            OpenKind::File(file) => file.lock_place().clone(),
+            OpenKind::Pipe(_) => "IPC$/srvsvc".to_owned(),
         }
     }
 
@@ -231,14 +235,25 @@ impl Open {
 }
 
 impl OpenFile {
-    /// A descriptor that is kept with the open; none where too many are kept.
-    pub fn descriptor(&self, site: &Site) -> Result<Option<&OwnedFd>, FileError> {
-        if self.descriptor.get().is_none()
-            && let Ok(place) = Arc::clone(&site.descriptors).try_acquire_owned()
-        {
-            // Another request may have been faster: then this one is dropped.
-            let _ = self.descriptor.set((self.share.descriptor(&self.handle)?, place));
+    pub fn lock_place(&self) -> MutexGuard<'_, String> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `work` through a descriptor that is kept with the open, or through one of its own where
+    /// too many are kept.
+    pub fn through<T>(
+        &self,
+        site: &Site,
+        work: impl FnOnce(&OwnedFd) -> Result<T, FileError>,
+    ) -> Result<T, FileError> {
+        if let Some((fd, _)) = self.descriptor.get() {
+            return work(fd);
         }
-        Ok(self.descriptor.get().map(|(fd, _)| fd))
+        let fd = self.share.descriptor(&self.handle)?;
+        match Arc::clone(&site.descriptors).try_acquire_owned() {
+            // Another request may have been faster: then this one is dropped.
+            Ok(place) => work(&self.descriptor.get_or_init(|| (fd, place)).0),
+            Err(_) => work(&fd),
+        }
     }
 }

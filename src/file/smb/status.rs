@@ -85,6 +85,27 @@ impl Status {
         NAMES.iter().find(|(name, _)| is_meant(name)).map(|(_, status)| *status)
     }
 
+    /// The HTTP status nearest to it, for rows of the journal.
+    pub fn http(self) -> u16 {
+        match self {
+            _ if !self.is_failure() => 200,
+            Self::OBJECT_NAME_NOT_FOUND | Self::OBJECT_PATH_NOT_FOUND | Self::NO_SUCH_FILE => 404,
+            Self::ACCESS_DENIED | Self::CANNOT_DELETE | Self::MEDIA_WRITE_PROTECTED => 403,
+            Self::SHARING_VIOLATION
+            | Self::DELETE_PENDING
+            | Self::OBJECT_NAME_COLLISION
+            | Self::LOCK_NOT_GRANTED
+            | Self::FILE_LOCK_CONFLICT
+            | Self::RANGE_NOT_LOCKED
+            | Self::DIRECTORY_NOT_EMPTY
+            | Self::FILE_CLOSED => 409,
+            Self::INSUFFICIENT_RESOURCES => 503,
+            Self::INTERNAL_ERROR | Self::UNEXPECTED_IO_ERROR => 500,
+            Self::DISK_FULL => 507,
+            _ => 400,
+        }
+    }
+
     /// Not even done in part. Warnings are no failures.
     pub fn is_failure(self) -> bool {
         self.0 >> 30 == 3

@@ -154,7 +154,13 @@ impl Fixture {
         };
         let opened = self.share().open(&caller("mount"), &path(name), &request).unwrap();
         let read_only = Some(Attributes::READ_ONLY);
-        self.share().set_basic(&opened.handle, read_only, BasicTimes::default()).unwrap();
+        let set = self.share().set_basic(
+            &caller("mount"),
+            &opened.handle,
+            read_only,
+            BasicTimes::default(),
+        );
+        set.unwrap();
         self.share().close(&opened.handle).unwrap();
     }
 

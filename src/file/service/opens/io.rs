@@ -11,8 +11,8 @@ use super::open::{Handle, OpenedFile};
 use super::table::Latched;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Access, Attributes, Denial, Rights, SharePath};
-use crate::file::store::share::{FoundFile, OpenFor, Stat, data};
-use crate::rules::Timestamp;
+use crate::file::store::share::{ETag, FoundFile, OpenFor, Stat, data};
+use crate::rules::{Context, Timestamp};
 
 /// The most bytes one call reads or writes.
 pub const IO_MAX: usize = 4 << 20;
@@ -69,20 +69,37 @@ impl Share {
 
     /// Reads up to `length` bytes; fewer at the end of the file.
     pub fn read(&self, handle: &Handle, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.read_by(handle, (offset, length), |latched, path| {
-            check_named(latched, handle)?;
-            Ok(self.disk().open_file(path, OpenFor::Read)?)
-        })
+        self.read_by(
+            handle,
+            (offset, length),
+            |latched, path| {
+                check_named(latched, handle)?;
+                Ok(self.disk().open_file(path, OpenFor::Read)?)
+            },
+            |_| Ok(()),
+        )
     }
 
-    /// As [`Share::read`], through a descriptor of the handle's file.
+    /// As [`Share::read`], through a descriptor of the handle's file. Notes the `ETag` that was read.
     pub fn read_through(
         &self,
+        cx: &Context,
         (handle, fd): (&Handle, &OwnedFd),
         offset: u64,
         length: usize,
     ) -> Result<Vec<u8>> {
-        self.read_by(handle, (offset, length), |_, _| Ok(fd))
+        self.read_by(
+            handle,
+            (offset, length),
+            |_, _| Ok(fd),
+            |fd| {
+                if cx.noted.is_some() {
+                    let etag = self.etag_of(fd)?.to_string();
+                    cx.note(|given| given.etag_read = Some(etag));
+                }
+                Ok(())
+            },
+        )
     }
 
     fn read_by<F: AsFd>(
@@ -90,6 +107,7 @@ impl Share {
         handle: &Handle,
         (offset, length): (u64, usize),
         fd: impl FnOnce(&Latched, &SharePath) -> Result<F>,
+        then: impl FnOnce(&F) -> Result<()>,
     ) -> Result<Vec<u8>> {
         let length = length.min(IO_MAX);
         let range = byte_range(offset, length)?;
@@ -102,30 +120,34 @@ impl Share {
         if bytes.is_empty() && length > 0 {
             return Err(Denial::EndOfFile.into());
         }
+        then(&fd)?;
         Ok(bytes)
     }
 
     /// Writes all bytes at `offset`. A handle that may only append writes at the end of the file,
     /// whatever the offset.
     pub fn write(&self, handle: &Handle, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.write_by(handle, (offset, bytes), |latched, path| {
+        self.write_by(None, handle, (offset, bytes), |latched, path| {
             check_named(latched, handle)?;
             Ok(self.disk().open_file(path, OpenFor::Write)?)
         })
     }
 
-    /// As [`Share::write`], through a descriptor of the handle's file that may write.
+    /// As [`Share::write`], through a descriptor of the handle's file that may write. Notes the
+    /// change.
     pub fn write_through(
         &self,
+        cx: &Context,
         (handle, fd): (&Handle, &OwnedFd),
         offset: u64,
         bytes: &[u8],
     ) -> Result<()> {
-        self.write_by(handle, (offset, bytes), |_, _| Ok(fd))
+        self.write_by(Some(cx), handle, (offset, bytes), |_, _| Ok(fd))
     }
 
     fn write_by<F: Borrow<OwnedFd>>(
         &self,
+        cx: Option<&Context>,
         handle: &Handle,
         (offset, bytes): (u64, &[u8]),
         fd: impl FnOnce(&Latched, &SharePath) -> Result<F>,
@@ -140,24 +162,27 @@ impl Share {
             let range = byte_range(offset, bytes.len())?;
             latched.state.check_write(handle.slot(), handle.id(), range)?;
             let fd = fd(latched, path)?;
-            self.count_change(fd.borrow(), handle.file())?;
-            let _writing = self.table().lock_to_write(handle.file());
-            Ok(data::write_at(fd.borrow(), bytes, offset)?)
+            let write = || {
+                self.count_change(fd.borrow(), handle.file())?;
+                let _writing = self.table().lock_to_write(handle.file());
+                Ok(data::write_at(fd.borrow(), bytes, offset)?)
+            };
+            self.noting(cx, path, &|| self.etag_of(fd.borrow()), write)
         })
     }
 
-    /// Sets the file's length.
-    pub fn set_size(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.resize(handle, None, size, &|_| Ok(()))
+    /// Sets the file's length, and notes the change.
+    pub fn set_size(&self, cx: &Context, handle: &Handle, size: u64) -> Result<()> {
+        self.resize(Some(cx), (handle, None), size, &|_| Ok(()))
     }
 
     /// Sets the file's length after the step `before`: through a descriptor of the handle's file
     /// that may write, which works whatever happened to the file's name and permission bits, or by
-    /// its name.
+    /// its name. Notes the change for `cx`.
     pub fn resize(
         &self,
-        handle: &Handle,
-        fd: Option<&OwnedFd>,
+        cx: Option<&Context>,
+        (handle, fd): (&Handle, Option<&OwnedFd>),
         size: u64,
         before: BeforeResize<'_>,
     ) -> Result<()> {
@@ -171,10 +196,13 @@ impl Share {
                 None => Some(self.disk().open_file(path, OpenFor::Write)?),
             };
             let fd = fd.or(by_name.as_ref()).expect("one of them is open");
-            let _writing = self.table().lock_to_write(handle.file());
-            self.count_change(fd, handle.file())?;
-            before(fd)?;
-            Ok(data::set_len(fd, size)?)
+            let cut = || {
+                let _writing = self.table().lock_to_write(handle.file());
+                self.count_change(fd, handle.file())?;
+                before(fd)?;
+                Ok(data::set_len(fd, size)?)
+            };
+            self.noting(cx, path, &|| self.etag_of(fd), cut)
         })
     }
 
@@ -185,16 +213,17 @@ impl Share {
     }
 
     /// Sets the allocation: cuts the file if it is longer, and reserves nothing (di37, br45).
-    pub fn set_allocation(&self, handle: &Handle, size: u64) -> Result<()> {
+    pub fn set_allocation(&self, cx: &Context, handle: &Handle, size: u64) -> Result<()> {
         let keeps = self.on_disk(handle, |latched, path| {
             Ok(latched.state.is_directory() || size >= self.disk().stat(path)?.size)
         })?;
-        if keeps { Ok(()) } else { self.set_size(handle, size) }
+        if keeps { Ok(()) } else { self.set_size(cx, handle, size) }
     }
 
-    /// Replaces the attributes and times that are given; the others stay.
+    /// Replaces the attributes and times that are given; the others stay. Notes the change.
     pub fn set_basic(
         &self,
+        cx: &Context,
         handle: &Handle,
         attributes: Option<Attributes>,
         times: BasicTimes,
@@ -205,13 +234,33 @@ impl Share {
                 return Err(Denial::AccessDenied.into());
             }
             let fd = self.disk().open_file(path, OpenFor::Read)?;
-            let mut record = self.load_record(&fd, handle.file())?;
-            record.attributes = attributes.or(record.attributes);
-            record.created = times.created.or(record.created);
-            record.changed = times.changed.or(record.changed);
-            self.save_record(&fd, handle.file(), &mut record)?;
-            Ok(data::set_times(&fd, times.accessed, times.written)?)
+            let set = || {
+                let mut record = self.load_record(&fd, handle.file())?;
+                record.attributes = attributes.or(record.attributes);
+                record.created = times.created.or(record.created);
+                record.changed = times.changed.or(record.changed);
+                self.save_record(&fd, handle.file(), &mut record)?;
+                Ok(data::set_times(&fd, times.accessed, times.written)?)
+            };
+            self.noting(Some(cx), path, &|| self.etag_of(&fd), set)
         })
+    }
+
+    /// Carries out a change of a file whose lock the caller holds, and notes the `ETags` before and
+    /// after it, if somebody records them.
+    fn noting(
+        &self,
+        cx: Option<&Context>,
+        path: &SharePath,
+        etag: &dyn Fn() -> Result<ETag>,
+        change: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some(cx) = cx.filter(|cx| cx.noted.is_some()) else { return change() };
+        let before = etag()?;
+        change()?;
+        // The change is done, whatever its row tells.
+        self.note_change(cx, path, (Some(before), etag().ok()));
+        Ok(())
     }
 
     /// The information about the handle's file.

@@ -159,6 +159,8 @@ impl Share {
         let grant = self.grant(cx);
         let id = grant.id;
         let slot = latched.state.open(request, action, &target, &path, grant)?;
+        let etag = || self.etag_at(&path).ok();
+        let before = cx.noted.as_ref().filter(|_| empties).and_then(|_| etag());
         let on_disk = if empties {
             self.empty(&path, stat, request.attributes).map(|now| (None, now))
         } else if cuts {
@@ -170,6 +172,9 @@ impl Share {
         let (made, stat) = on_disk.inspect_err(|_| take_back(latched, slot, id))?;
         if posix.without_flush {
             latched.state.set_flushed(slot, id, cx.now)?;
+        }
+        if before.is_some() {
+            self.note_change(cx, &path, (before, etag()));
         }
         self.note_grant(cx, (stat.id, &path), id, request);
         let handle = Handle { id, slot, cell: Arc::clone(cell) };
@@ -248,6 +253,9 @@ impl Share {
                     let grant = self.grant(cx);
                     let id = grant.id;
                     let slot = latched.state.open(request, action, &target, path, grant)?;
+                    if cx.noted.is_some() {
+                        self.note_change(cx, path, (None, self.etag_at(path).ok()));
+                    }
                     self.note_grant(cx, (stat.id, path), id, request);
                     let handle = Handle { id, slot, cell: Arc::clone(cell) };
                     Ok(OpenedFile { handle, action, path: path.clone(), stat, made })

@@ -212,18 +212,24 @@ impl Share {
         let answer = step(Granted { now, found, fd, record, cell, latched: &mut *latched })?;
         if visit.operation.demands().lease == LeaseDemand::Write {
             self.after_write(latched, cell.id);
-            self.note_change(visit.asking.cx, &found.path, etag_before);
+            self.note_change(visit.asking.cx, &found.path, (etag_before, None));
         }
         Ok(answer)
     }
 }
 
 impl Share {
-    /// Notes a change of a file, under its lock. The `ETag` that it has since is in the answer.
-    pub(crate) fn note_change(&self, cx: &Context, path: &SharePath, etag_before: Option<ETag>) {
+    /// Notes a change of a file, under its lock: its `ETag` before and after, as far as they are
+    /// known. That of a REST answer is added with the answer.
+    pub(crate) fn note_change(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        (before, after): (Option<ETag>, Option<ETag>),
+    ) {
         let (share, path) = (self.name().to_string(), path.as_str().to_owned());
-        let before = etag_before.map(|etag| etag.to_string());
-        cx.changed(&ObjectAddress::File { share, path }, (before, None), None);
+        let etags = [before, after].map(|etag| etag.map(|etag| etag.to_string()));
+        cx.changed(&ObjectAddress::File { share, path }, etags.into(), None);
     }
 }
 

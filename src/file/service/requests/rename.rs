@@ -93,8 +93,8 @@ impl Share {
                 Ok(found)
             };
             let moved = || {
-                self.note_change(cx, from, None);
-                self.note_change(cx, to, None);
+                self.note_change(cx, from, (None, None));
+                self.note_change(cx, to, (None, None));
             };
             self.when_free(&[from, to], wants, || self.rename_found(rename, find, &moved))
         };

@@ -15,7 +15,7 @@ use crate::file::rules::{Attributes, SharePath};
 use crate::file::service::error::{FileError, Result};
 use crate::file::service::requests::copy::RunningCopy;
 use crate::file::store::share::{
-    FileKind, FoundFile, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
+    ETag, FileKind, FoundFile, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
 };
 use crate::rules::{FileId, Timestamp};
 
@@ -75,6 +75,20 @@ impl Share {
             return Ok(Record::default());
         }
         self.record(path, stat.id)
+    }
+
+    /// The `ETag` of an open file, whose lock the caller holds.
+    pub(in crate::file::service) fn etag_of(&self, fd: &OwnedFd) -> Result<ETag> {
+        let stat = Stat::of(fd)?;
+        let is_without = self.records.is_without(&stat);
+        let record = if is_without { Record::default() } else { self.load_record(fd, stat.id)? };
+        Ok(ETag::of(&stat, &record))
+    }
+
+    /// The `ETag` of the file of that name, whose lock the caller holds.
+    pub(in crate::file::service) fn etag_at(&self, path: &SharePath) -> Result<ETag> {
+        let stat = self.disk.stat(path)?;
+        Ok(ETag::of(&stat, &self.record_of(path, &stat)?))
     }
 
     /// To be called after the permissions or the owner of `path` were changed.

@@ -5,7 +5,7 @@
 //! change files behind the back of a client's cache.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::fs::FallocateFlags;
@@ -25,7 +25,6 @@ use crate::file::smb::wire::create::{
     OPTION_NON_DIRECTORY,
 };
 use crate::file::smb::wire::{FileId, Writer};
-use crate::rules::{Caller, Context};
 
 /// Rights that nobody can ask for.
 const UNKNOWN_RIGHTS: u32 = 0x0DE0_FE00;
@@ -57,16 +56,8 @@ pub fn create(call: &Call) -> Result<Answer, Status> {
     let path = names::path(&request.name)?;
     // By its name each time: a reset or a restore puts another share there.
     let share = call.session.files.share(share).map_err(|_| Status::NETWORK_NAME_DELETED)?;
-    let caller = Caller {
-        owner: Arc::clone(&call.session.owner),
-        operation: "SMB Create",
-        address: Some(call.connection.peer),
-        request_id: None,
-        user_agent: None,
-        who: call.session.who.clone(),
-    };
-    let cx = Context::new(share.now(), caller);
-    let opened = share.open_waiting(&cx, &path, &asked)?;
+    let cx = call.context(&share, "SMB Create");
+    let opened = call.told(share.open_waiting(&cx, &path, &asked))?;
     if matches!(opened.stat.kind, FileKind::Symlink | FileKind::Special) {
         share.close(&opened.handle)?;
         return Err(Status::OBJECT_NAME_NOT_FOUND);
@@ -134,8 +125,10 @@ fn enter(
     let file = OpenFile {
         share: Arc::clone(share),
         directory: opened.stat.kind == FileKind::Directory,
-        place: format!("{}{}", share.name(), opened.path),
+        place: Mutex::new(format!("{}{}", share.name(), opened.path)),
         handle: opened.handle,
+        share_mode: ShareMode::from_bits(request.share.to_le_bytes()[0]),
+        has_read: AtomicBool::new(false),
         search: Mutex::default(),
         position: AtomicU64::new(0),
         mode: AtomicU32::new(request.options & MODES),

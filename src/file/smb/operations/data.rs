@@ -21,15 +21,17 @@ pub fn read(call: &Call) -> Result<Answer, Status> {
         OpenKind::Pipe(pipe) => return pipe::read(pipe, request.length),
     };
     let (share, handle, offset) = (&file.share, &file.handle, request.offset);
+    let site = &call.connection.site;
     let length = usize::try_from(request.length).map_err(|_| Status::INVALID_PARAMETER)?;
     if offset.checked_add(u64::from(request.length)).is_none_or(|end| end > LAST) {
         return Err(Status::INVALID_PARAMETER);
     }
-    let descriptor = if file.directory { None } else { file.descriptor(&call.connection.site)? };
-    let data = match descriptor {
-        Some(fd) => share.read_through((handle, fd), offset, length)?,
-        None => share.read(handle, offset, length)?,
-    };
+    let data = call.told(if file.directory {
+        share.read(handle, offset, length)
+    } else {
+        let cx = call.context(share, "SMB Read");
+        file.through(site, |fd| share.read_through(&cx, (handle, fd), offset, length))
+    })?;
     if data.len() < usize::try_from(request.minimum).unwrap_or(usize::MAX) {
         return Err(Status::END_OF_FILE);
     }
@@ -48,15 +50,17 @@ pub fn write(call: &Call) -> Result<Answer, Status> {
         }
     };
     let (share, handle, data) = (&file.share, &file.handle, request.data);
+    let site = &call.connection.site;
     let end = request.offset.checked_add(data.len() as u64);
     if end.is_none_or(|end| end > LAST) {
         return Err(Status::INVALID_PARAMETER);
     }
-    let descriptor = if file.directory { None } else { file.descriptor(&call.connection.site)? };
-    match descriptor {
-        Some(fd) => share.write_through((handle, fd), request.offset, data)?,
-        None => share.write(handle, request.offset, data)?,
-    }
+    call.told(if file.directory {
+        share.write(handle, request.offset, data)
+    } else {
+        let cx = call.context(share, "SMB Write");
+        file.through(site, |fd| share.write_through(&cx, (handle, fd), request.offset, data))
+    })?;
     if request.write_through {
         sync(call)?;
     }
@@ -80,12 +84,9 @@ pub fn flush(call: &Call) -> Result<Answer, Status> {
 /// Has the file's bytes on the disk.
 fn sync(call: &Call) -> Result<(), Status> {
     let file = call.file()?;
-    let flushed = match file.descriptor(&call.connection.site)? {
-        Some(fd) => rustix::fs::fdatasync(fd),
-        None => rustix::fs::fdatasync(file.share.descriptor(&file.handle)?),
-    };
+    let flushed = file.through(&call.connection.site, |fd| Ok(rustix::fs::fdatasync(fd)))?;
     flushed.map_err(|errno| {
-        log::error!("flushing {}: {errno}", file.place);
+        log::error!("flushing {}: {errno}", file.lock_place());
         Status::UNEXPECTED_IO_ERROR
     })
 }

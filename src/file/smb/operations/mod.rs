@@ -23,11 +23,14 @@ use tokio::sync::OwnedRwLockReadGuard;
 
 use super::connection::{Connection, Room, on_pool};
 use super::logon::Negotiated;
+use super::request_row::RequestNotes;
 use super::session::{Open, OpenFile, Session, Tree};
 use super::status::Status;
+use super::wire::create::CreateRequest;
 use super::wire::negotiate::SMB_2_0_2;
 use super::wire::{self, Command, FileId, Header, WireError};
-use crate::file::service::{FileError, StoreError};
+use crate::file::service::{FileError, Share, StoreError};
+use crate::rules::{Caller, Context};
 
 /// Bytes for each credit that a request is charged.
 const CREDIT_BYTES: usize = 64 << 10;
@@ -42,6 +45,8 @@ pub struct Call {
     pub open: Option<Arc<Open>>,
     pub header: Header,
     pub message: Bytes,
+    /// None if requests are not recorded.
+    pub notes: Option<Arc<RequestNotes>>,
 }
 
 /// The answer of a request, with room for its header.
@@ -95,6 +100,43 @@ impl Call {
 
     pub fn file(&self) -> Result<&OpenFile, Status> {
         self.open()?.file()
+    }
+
+    /// Share and path that the request is about, as gates, faults and the journal name them.
+    pub fn place(&self, command: Command) -> String {
+        let share = self.tree.share.as_deref().unwrap_or("IPC$");
+        match &self.open {
+            Some(open) => open.place(),
+            None => match CreateRequest::parse(&self.message) {
+                Ok(request) if command == Command::Create => {
+                    format!("{share}/{}", request.name.replace('\\', "/"))
+                }
+                _ => share.to_owned(),
+            },
+        }
+    }
+
+    /// The time of the request, its client, and where it notes what it does.
+    pub fn context(&self, share: &Share, operation: &'static str) -> Context {
+        let caller = Caller {
+            owner: Arc::clone(&self.session.owner),
+            operation,
+            address: Some(self.connection.peer),
+            request_id: None,
+            user_agent: None,
+            who: self.session.who.clone(),
+        };
+        let noted = self.notes.as_ref().map(|notes| Arc::clone(&notes.noted));
+        Context { noted, ..Context::new(share.now(), caller) }
+    }
+
+    /// The answer of the service; the row of the request has the rule that refused it.
+    pub fn told<T>(&self, answer: Result<T, FileError>) -> Result<T, Status> {
+        if let (Err(FileError::Denied(denial)), Some(notes)) = (&answer, &self.notes) {
+            // A request has one refusal.
+            let _ = notes.cause.set(self.session.files.cause(denial));
+        }
+        Ok(answer?)
     }
 
     pub fn negotiated(&self) -> &Negotiated {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::create::SETTABLE;
 use super::{Answer, Call};
 use crate::file::rules::Attributes;
-use crate::file::service::BasicTimes;
+use crate::file::service::{BasicTimes, HandleInfo};
 use crate::file::smb::names;
 use crate::file::smb::status::Status;
 use crate::file::smb::times::moment;
@@ -33,6 +33,7 @@ pub fn set(call: &Call) -> Result<Answer, Status> {
     let wanted = SetFile::parse(request.class, request.data);
     let wanted = wanted.map_err(|_| Status::INFO_LENGTH_MISMATCH)?;
     let (share, handle) = (&file.share, &file.handle);
+    let cx = call.context(share, "SMB SetInfo");
     match wanted.ok_or(Status::INVALID_INFO_CLASS)? {
         SetFile::Basic { times, attributes } => {
             let [created, accessed, written, changed] = times.map(moment);
@@ -43,22 +44,33 @@ pub fn set(call: &Call) -> Result<Answer, Status> {
             let attributes =
                 (attributes != 0).then(|| Attributes::from_bits(attributes & SETTABLE));
             let times = BasicTimes { created, accessed, written, changed };
-            share.set_basic(handle, attributes, times)?;
+            call.told(share.set_basic(&cx, handle, attributes, times))?;
         }
         SetFile::Rename { replace, name } => {
-            share.rename_handle(handle, &names::path(&name)?, replace)?;
+            let (from, to) = (share.path_of(handle)?, names::path(&name)?);
+            call.told(share.rename_handle(handle, &to, replace))?;
+            *file.lock_place() = format!("{}{to}", share.name());
+            share.note_change(&cx, &from, (None, None));
+            share.note_change(&cx, &to, (None, None));
         }
         SetFile::Link { replace, name } => {
-            share.link_handle(handle, &names::path(&name)?, replace)?;
+            let to = names::path(&name)?;
+            call.told(share.link_handle(handle, &to, replace))?;
+            share.note_change(&cx, &to, (None, None));
         }
-        SetFile::Disposition(delete) => share.set_disposition(handle, delete)?,
+        SetFile::Disposition(delete) => {
+            let HandleInfo { path, smb, .. } = share.handle_info(handle)?;
+            call.told(share.set_disposition(handle, delete))?;
+            let etag = Some(smb.etag);
+            share.note_change(&cx, &path, if delete { (etag, None) } else { (None, etag) });
+        }
         SetFile::Position(position) => file.position.store(position, Ordering::Relaxed),
         SetFile::Mode(mode) if mode & !SETTABLE_MODES != 0 => {
             return Err(Status::INVALID_PARAMETER);
         }
         SetFile::Mode(mode) => file.mode.store(mode, Ordering::Relaxed),
-        SetFile::Allocation(size) => share.set_allocation(handle, size)?,
-        SetFile::EndOfFile(size) => share.set_size(handle, size)?,
+        SetFile::Allocation(size) => call.told(share.set_allocation(&cx, handle, size))?,
+        SetFile::EndOfFile(size) => call.told(share.set_size(&cx, handle, size))?,
     }
     share.tell_changed(handle);
     Ok(Answer::of(Writer::answer(2).done()))

@@ -3,6 +3,9 @@
 
 use super::{FileId, Parsed, Reader, WireError, header};
 
+/// The class of times and attributes.
+pub const CLASS_BASIC: u8 = 4;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetInfo<'a> {
     pub kind: u8,
@@ -56,7 +59,7 @@ impl SetFile {
     pub fn parse(class: u8, data: &[u8]) -> Parsed<Option<Self>> {
         let mut fields = Reader::new(data);
         Ok(Some(match class {
-            4 => Self::Basic {
+            CLASS_BASIC => Self::Basic {
                 times: [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?],
                 attributes: fields.u32()?,
             },

@@ -227,14 +227,15 @@ impl<'a> Player<'a> {
             Op::Link { h, new, replace } => {
                 self.share.link_handle(self.handle(h)?, &SharePath::new(new)?, *replace)?;
             }
-            Op::SetEof { h, size } => self.share.set_size(self.handle(h)?, *size)?,
-            Op::SetAlloc { h, size } => self.share.set_allocation(self.handle(h)?, *size)?,
+            Op::SetEof { h, size } => {
+                self.share.set_size(&self.client(""), self.handle(h)?, *size)?;
+            }
+            Op::SetAlloc { h, size } => {
+                self.share.set_allocation(&self.client(""), self.handle(h)?, *size)?;
+            }
             Op::SetAttr { h, attrs } => {
-                self.share.set_basic(
-                    self.handle(h)?,
-                    Some(attributes(Some(attrs))?),
-                    BasicTimes::default(),
-                )?;
+                let (cx, attributes) = (self.client(""), Some(attributes(Some(attrs))?));
+                self.share.set_basic(&cx, self.handle(h)?, attributes, BasicTimes::default())?;
             }
             Op::QueryStandard { h } => return self.standard(h).map(Some),
             Op::List { conn, path } => return self.list(conn, path).map(Some),

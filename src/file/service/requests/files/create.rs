@@ -118,7 +118,7 @@ impl Share {
                 let lease = latched.state.lease();
                 let filled = self.fill_new(path, &fd, stat, lease, wish);
                 match &filled {
-                    Ok(_) => self.note_change(asking.cx, path, None),
+                    Ok(_) => self.note_change(asking.cx, path, (None, None)),
                     Err(_) => self.unmake(path, stat),
                 }
                 filled

@@ -49,7 +49,7 @@ fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
     let handle = share.open(&cx, &path, &request).unwrap().handle;
     share.write(&handle, 0, b"mount").unwrap();
     assert_eq!(changes(), 6);
-    share.set_size(&handle, 3).unwrap();
+    share.set_size(&cx, &handle, 3).unwrap();
     assert_eq!(changes(), 7);
     share.close(&handle).unwrap();
 
