@@ -253,7 +253,13 @@ impl Chain {
         if site.accounts.halted().is_some() {
             return Err(Ended);
         }
-        if gates_and_faults::leave(site, visit).await.is_err() {
+        let status = match &done {
+            Ok(Done::Now(answer)) => answer.status,
+            // Its interim answer: an exploration's client may be the one that it waits for.
+            Ok(Done::Waits(_)) => Status::PENDING,
+            Err(status) => *status,
+        };
+        if gates_and_faults::leave(site, visit, status).await.is_err() {
             row.dropped();
             return Err(Ended);
         }

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use tokio::time::timeout;
 
 use super::connection::Ended;
+use super::footprint;
 use super::operations::Call;
 use super::server::Site;
 use super::status::Status;
 use super::wire::Command;
 use crate::bench::controls::{FaultAction, Passed, Point, Visitor};
+use crate::bench::explore::{Entry, Staged, Step};
 use crate::journal::Event;
 use crate::rules::asked::Asked;
 use crate::rules::pattern::PatternSubject;
@@ -43,6 +45,8 @@ pub struct Visit {
     visitor: Visitor,
     command: Command,
     drops: bool,
+    /// The request is one of an exploration's client.
+    staged: Option<Staged>,
 }
 
 pub enum Arrival {
@@ -63,7 +67,7 @@ impl Visit {
             user_agent: None,
             asked: Asked::default(),
         };
-        Self { visitor, command, drops: false }
+        Self { visitor, command, drops: false, staged: None }
     }
 
     fn seen(&self) -> PatternSubject<'_> {
@@ -86,7 +90,25 @@ pub async fn arrive(command: Command, call: &Call) -> Result<Arrival, Ended> {
     }
     let mut visit = Visit::new(command, call);
     let visitor = || visit.visitor.clone();
-    let passed = controls.gates.pass(Point::Received, &visit.seen(), visitor).await;
+    let mut passed = controls.gates.pass(Point::Received, &visit.seen(), visitor).await;
+    // Pipes are of no share.
+    if call.tree.share.is_some() {
+        let step = || Step {
+            operation: command.name().to_owned(),
+            object: format!("{}:{}", ServiceKind::File, visit.visitor.path),
+            fingerprint: footprint::fingerprint(command, call, &visit.visitor.path),
+            footprint: footprint::of(command, call, &visit.visitor.path),
+            can_drop: true,
+        };
+        match controls.enter_stage(&call.session.who, None, visitor, step) {
+            Entry::Passes => {}
+            Entry::Ends => return Err(Ended),
+            Entry::Waits(place, staged) => {
+                visit.staged = Some(staged);
+                passed = controls.gates.wait(place).await;
+            }
+        }
+    }
     visit.drops = passed.map_err(|_| Ended)? == Passed::AnswerDropped;
     let possible =
         |action: &FaultAction| !matches!(action, FaultAction::Cut(_) | FaultAction::Slow(_));
@@ -110,11 +132,14 @@ pub async fn arrive(command: Command, call: &Call) -> Result<Arrival, Ended> {
 }
 
 /// A request that is done and not answered yet.
-pub async fn leave(site: &Site, visit: Option<Box<Visit>>) -> Result<(), Ended> {
-    let Some(visit) = visit else { return Ok(()) };
+pub async fn leave(site: &Site, visit: Option<Box<Visit>>, status: Status) -> Result<(), Ended> {
+    let Some(mut visit) = visit else { return Ok(()) };
     let gates = &site.accounts.controls().gates;
     let visitor = || visit.visitor.clone();
     let passed = gates.pass(Point::Committed, &visit.seen(), visitor).await;
+    if let Some(staged) = &mut visit.staged {
+        staged.status = Some(status.http());
+    }
     if visit.drops || passed.is_err() { Err(Ended) } else { Ok(()) }
 }
 

@@ -6,6 +6,7 @@
 //!   chain, logon, tree   requests of a frame; who logs on; the shares of a session
 //!   operations           the commands, each one call of the service
 //!   request_row          the row of a request in the journal
+//!   footprint            what a request reads and writes, for explorations
 //!   wire      messages from bytes and to bytes, no I/O, nothing of the service
 //!   auth      SPNEGO and NTLMv2, keys, signatures, encryption
 //!   status    the NTSTATUS numbers; times: FILETIME; names: paths and wildcards
@@ -15,6 +16,7 @@ pub mod auth;
 mod chain;
 mod connection;
 mod credits;
+mod footprint;
 mod gates_and_faults;
 mod logon;
 pub mod names;

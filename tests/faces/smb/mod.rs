@@ -1,6 +1,7 @@
 //! The SMB face, over the wire: against holds and REST ([`matrices`]), against the recordings of an
-//! SMB server ([`oracle`]), with mount and REST in one server ([`meets`]), in the journal ([`rows`]),
-//! and bytes that no client sends ([`bad_input`]). Clients of others are in `tests/world/smb`.
+//! SMB server ([`oracle`]), with mount and REST in one server ([`meets`]), in the journal
+//! ([`rows`]), and bytes that no client sends ([`bad_input`]). Clients of others are in
+//! `tests/world/smb`.
 
 mod bad_input;
 mod client;

@@ -14,7 +14,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::need::{self, cache};
-use crate::common::served::Served;
+use crate::common::served::{LATCHFS, Served};
 
 const OPTIONS: &[&str] = &["--no-mount", "--smb", "127.0.0.1:0"];
 
@@ -83,6 +83,17 @@ fn pysmb_starts_with_smb1_and_goes_on_with_smb2() {
 #[test]
 fn rclone_copies_with_16_transfers_without_a_difference() {
     play("rclone.py", Some(&cache("rclone/bin/rclone")));
+}
+
+#[test]
+fn explore_finds_a_race_between_smb_and_rest_and_tries_all_orders_of_its_corrected_form() {
+    if need::installed(&[&python()]) {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python/src");
+        let mut client = Command::new(python());
+        client.arg("-B").arg(script("explored.py"));
+        client.env("PYTHONPATH", package).env("LATCHFS_BINARY", LATCHFS);
+        finishes(&mut client, "met");
+    }
 }
 
 /// The script on the page, in the address alone not as it is written.
