@@ -97,10 +97,9 @@ impl Chain {
                     self.add(&mut answers, &header, related, answer, session);
                 }
                 End::Waits(wait, session) if requests.peek().is_none() => {
-                    self.flush(&mut answers).await?;
                     // Nobody needs the message any more.
                     drop((requests, message, self.room.take()));
-                    return self.wait(&header, wait, session).await;
+                    return self.wait(&header, wait, session, answers).await;
                 }
                 // Others follow, and a chain does not wait (MS-SMB2 3.3.5.2.7).
                 End::Waits(wait, session) => {
@@ -266,18 +265,25 @@ impl Chain {
         Ok(row.settle(done))
     }
 
-    /// Sends the interim answer, waits for the end, and sends the answer.
-    async fn wait(self, header: &Header, wait: Wait, session: Arc<Session>) -> Result<(), Ended> {
+    /// Sends the interim answer together with the answers before it, since clients cancel by the
+    /// asynchronous ID as soon as they have those; waits for the end, and sends the answer.
+    async fn wait(
+        self,
+        header: &Header,
+        wait: Wait,
+        session: Arc<Session>,
+        answers: Answers,
+    ) -> Result<(), Ended> {
         let connection = Arc::clone(&self.connection);
         let id = connection.site.next_id();
         let Some(mut place) = connection.waiting.enter(id, header.message_id) else {
             (wait.cancel)();
             wait.answer.await;
             let answer = Answer::refused(Status::INSUFFICIENT_RESOURCES);
-            return self.send_one(header, 0, answer, session).await;
+            return self.send_after(answers, header, 0, answer, session).await;
         };
         let interim = Answer::refused(Status::PENDING);
-        self.send_one(header, id, interim, Arc::clone(&session)).await?;
+        self.send_after(answers, header, id, interim, Arc::clone(&session)).await?;
         let Wait { mut answer, cancel } = wait;
         let answered = tokio::select! {
             answered = &mut answer => answered,
@@ -290,11 +296,12 @@ impl Chain {
         let mut last = *header;
         // The interim answer has granted the credits.
         last.credits = 0;
-        self.send_one(&last, id, answered, session).await
+        self.send_after(Answers::default(), &last, id, answered, session).await
     }
 
-    async fn send_one(
+    async fn send_after(
         &self,
+        mut answers: Answers,
         header: &Header,
         async_id: u64,
         answer: Answer,
@@ -303,7 +310,6 @@ impl Chain {
         let related = Related { session: session.id, tree: header.tree_id, ..Related::default() };
         let mut header = *header;
         header.async_id = async_id;
-        let mut answers = Answers::default();
         self.add(&mut answers, &header, related, answer, Some(session));
         self.flush(&mut answers).await
     }
@@ -330,6 +336,11 @@ impl Chain {
         let mut flags = header::FLAG_ANSWER | request.flags & header::FLAG_RELATED;
         if is_async {
             flags |= header::FLAG_ASYNC;
+        }
+        // Without a session there is no key. Clients that sign look for the flag before they look
+        // at the status, as they do with Samba.
+        if session.is_none() {
+            flags |= request.flags & header::FLAG_SIGNED;
         }
         let head = Header {
             credit_charge: request.credit_charge,

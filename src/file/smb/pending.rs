@@ -3,7 +3,7 @@
 //! Decides how many there may be, and which of them a CANCEL means. How a wait ends is decided by
 //! the operation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -11,14 +11,26 @@ use tokio::sync::oneshot;
 /// The most requests of a connection that wait.
 pub const WAITING_MAX: usize = 512;
 
-/// The waiting requests of a connection, by asynchronous ID.
+/// The most CANCELs that are kept for requests that do not wait yet.
+const EARLY_MAX: usize = 64;
+
+/// The waiting requests of a connection.
 #[derive(Debug, Default)]
-pub struct Waiting(Mutex<HashMap<u64, WaitingRequest>>);
+pub struct Waiting(Mutex<WaitingTable>);
+
+#[derive(Debug, Default)]
+struct WaitingTable {
+    /// By asynchronous ID.
+    requests: HashMap<u64, WaitingRequest>,
+    /// Messages that were cancelled and do not wait: a CANCEL can come before its request waits.
+    early: VecDeque<u64>,
+}
 
 #[derive(Debug)]
 struct WaitingRequest {
     message: u64,
     /// Dropped to cancel the request.
+    #[expect(dead_code, reason = "it is held, not looked at")]
     cancel: oneshot::Sender<()>,
 }
 
@@ -34,34 +46,43 @@ impl Waiting {
     /// A place for the request of that message; none if too many wait.
     pub fn enter(self: &Arc<Self>, async_id: u64, message: u64) -> Option<WaitingPlace> {
         let mut waiting = self.lock();
-        if waiting.len() >= WAITING_MAX {
+        if waiting.requests.len() >= WAITING_MAX {
             return None;
         }
         let (cancel, cancelled) = oneshot::channel();
-        waiting.insert(async_id, WaitingRequest { message, cancel });
+        if let Some(at) = waiting.early.iter().position(|one| *one == message) {
+            waiting.early.remove(at);
+        } else {
+            waiting.requests.insert(async_id, WaitingRequest { message, cancel });
+        }
         drop(waiting);
         Some(WaitingPlace { all: Arc::clone(self), async_id, cancelled })
     }
 
-    /// Cancels the request of that asynchronous ID, or that of the message. One that has its answer
-    /// is not there any more.
+    /// Cancels the request of that asynchronous ID, or that of the message, at once or when it
+    /// begins to wait. One that has its answer is not there any more.
     pub fn cancel(&self, async_id: Option<u64>, message: u64) {
         let mut waiting = self.lock();
-        let found = match async_id {
-            Some(id) => Some(id),
-            None => waiting.iter().find(|(_, one)| one.message == message).map(|(id, _)| *id),
-        };
-        drop(found.and_then(|id| waiting.remove(&id)).map(|one| one.cancel));
+        let of_message =
+            || waiting.requests.iter().find(|(_, one)| one.message == message).map(|(id, _)| *id);
+        if let Some(id) = async_id.or_else(of_message) {
+            waiting.requests.remove(&id);
+            return;
+        }
+        if waiting.early.len() >= EARLY_MAX {
+            waiting.early.pop_front();
+        }
+        waiting.early.push_back(message);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, WaitingRequest>> {
+    fn lock(&self) -> MutexGuard<'_, WaitingTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for WaitingPlace {
     fn drop(&mut self) {
-        self.all.lock().remove(&self.async_id);
+        self.all.lock().requests.remove(&self.async_id);
     }
 }
 
@@ -86,5 +107,16 @@ mod tests {
         assert_eq!(cancelled, [3, 4]);
         drop(places);
         assert!(waiting.enter(9_999, 9_999).is_some());
+    }
+
+    #[test]
+    fn a_cancel_that_comes_before_its_request_waits_cancels_it() {
+        let waiting = Arc::new(Waiting::default());
+        (0..=EARLY_MAX as u64).for_each(|message| waiting.cancel(None, message));
+        let mut is_cancelled = |message| {
+            let mut place = waiting.enter(message, message).unwrap();
+            place.cancelled.try_recv() == Err(oneshot::error::TryRecvError::Closed)
+        };
+        assert_eq!([0, 1, 1, 64].map(&mut is_cancelled), [false, true, false, true]);
     }
 }

@@ -111,9 +111,6 @@ fn enter(
 ) -> Result<Answer, Status> {
     let site = &call.connection.site;
     let mut facts = facts(&opened.stat, &share.opened_properties(&opened));
-    if let (Some(fd), Some(size)) = (&opened.made, request.context(b"AlSi")) {
-        facts.allocated = reserve(fd, size).unwrap_or(facts.allocated);
-    }
     let (ino, handle) = (opened.stat.id.ino, opened.handle.id());
     let descriptor = OnceLock::new();
     if let Some(fd) = opened.made
@@ -134,6 +131,18 @@ fn enter(
         mode: AtomicU32::new(request.options & MODES),
         descriptor,
     };
+    if let Some(size) = request.context(b"AlSi")
+        && opened.action != CreateAction::Opened
+        && !file.directory
+    {
+        // Without it the file grows as it is written.
+        let reserved = file.through(site, |fd| Ok(reserve(fd, size)));
+        if reserved.is_ok_and(|reserved| reserved)
+            && let Ok(now) = share.handle_info(&file.handle)
+        {
+            facts = self::facts(&now.stat, &now.smb);
+        }
+    }
     let id = FileId { persistent: handle.0, volatile: site.next_id() };
     let (tree, turn) = (call.tree.id, Arc::default());
     let open = Open { id, tree, kind: OpenKind::File(Box::new(file)), turn };
@@ -158,13 +167,10 @@ fn enter(
     Ok(Answer { file: Some(id), ..Answer::of(body) })
 }
 
-/// Reserves space for a new file, as far as the file system can; says how much it has then.
-fn reserve(fd: &OwnedFd, size: &[u8]) -> Option<u64> {
-    let size = u64::from_le_bytes(size.try_into().ok()?);
-    if size > 0 {
-        rustix::fs::fallocate(fd, FallocateFlags::KEEP_SIZE, 0, size).ok()?;
-    }
-    Some(rustix::fs::fstat(fd).ok()?.st_blocks.cast_unsigned() * 512)
+/// Reserves space for a new or emptied file; false if the file system cannot.
+fn reserve(fd: &OwnedFd, size: &[u8]) -> bool {
+    let Ok(size) = size.try_into().map(u64::from_le_bytes) else { return false };
+    size > 0 && rustix::fs::fallocate(fd, FallocateFlags::KEEP_SIZE, 0, size).is_ok()
 }
 
 /// `srvsvc`, the only pipe.

@@ -4,7 +4,7 @@ use super::{FileId, Parsed, Reader, Writer, header};
 
 pub const VALIDATE_NEGOTIATE_INFO: u32 = 0x0014_0204;
 pub const PIPE_TRANSCEIVE: u32 = 0x0011_C017;
-pub const PIPE_WAIT: u32 = 0x0011_0018;
+pub const CREATE_OR_GET_OBJECT_ID: u32 = 0x0009_00C0;
 pub const DFS_GET_REFERRALS: u32 = 0x0006_0194;
 pub const DFS_GET_REFERRALS_EX: u32 = 0x0006_01B0;
 
