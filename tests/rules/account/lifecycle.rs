@@ -1,8 +1,5 @@
 //! Creating, deleting, restoring, purging.
 
-use std::sync::{Mutex, Weak};
-
-use latchfs::disk::{Drawer, Durability, StateDir};
 use latchfs::file::rules::create::{Disposition, OpenRequest};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
@@ -10,7 +7,7 @@ use latchfs::file::service::Attempt;
 use latchfs::file::service::shares::{DeleteShareSnapshots, Follower, ShareChanges};
 use latchfs::journal::Happening;
 use latchfs::rules::Timestamp;
-use latchfs::rules::lease::{FileLease, LeaseId};
+use std::sync::{Mutex, Weak};
 
 use super::*;
 use crate::common::names::ShareNames as _;
@@ -18,20 +15,6 @@ use crate::common::names::ShareNames as _;
 fn delete(engine: &FileService) -> String {
     let deleted = engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None).unwrap();
     deleted.unwrap().version
-}
-
-#[test]
-fn a_share_is_made_once_under_a_legal_name() {
-    let setup = Setup::new();
-    let engine = with_share(&setup);
-    assert!(setup.data().join("docs").is_dir());
-    let again = refused(engine.create_share("docs", NewShare::default()));
-    assert_eq!(again, ShareDenial::ShareAlreadyExists);
-    for bad in ["ab", "Docs", "a--b", "-ab", "../x", ".latchfs"] {
-        let answer = refused(engine.create_share(bad, NewShare::default()));
-        assert!(matches!(answer, ShareDenial::Name(_)), "{bad}");
-    }
-    assert_eq!(refused(engine.share("none")), ShareDenial::ShareNotFound);
 }
 
 #[test]
@@ -74,28 +57,6 @@ fn a_directory_put_there_by_hand_is_a_share_too() {
     let answer = refused(engine.create_share("late", NewShare::default()));
     assert_eq!(answer, ShareDenial::ShareAlreadyExists);
     assert!(engine.share("late").unwrap().lookup(&path("file")).is_ok());
-}
-
-#[test]
-fn b095_a_share_with_leased_files_inside_is_deleted() {
-    let setup = Setup::new();
-    let engine = with_share(&setup);
-    fs::write(setup.data().join("docs/file"), "x").unwrap();
-    let file = engine.share("docs").unwrap().lookup(&path("file")).unwrap().stat.id;
-    drop(engine);
-    let mut lease = FileLease::default();
-    lease.acquire(Some(-1), None, LeaseId::from_random_bytes([7; 16])).unwrap();
-    let state = StateDir::open(&setup.data().join(".latchfs/shares/docs")).unwrap();
-    let entry = serde_json::json!({ "id": file, "lease": lease });
-    let key = format!("{}-{}", file.ino, file.born);
-    state.put(Drawer::Leases, &key, &entry, Durability::Cached).unwrap();
-    drop(state);
-
-    let engine = setup.open();
-    let write = open_file(&engine.share("docs").unwrap(), "file", Access::W);
-    assert_eq!(write.unwrap_err().denial(), Some(&Denial::Leased));
-    delete(&engine);
-    assert_eq!(refused(engine.share("docs")), ShareDenial::ShareNotFound);
 }
 
 #[test]

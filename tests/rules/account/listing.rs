@@ -74,17 +74,6 @@ fn snapshots_and_deleted_shares_are_listed_on_request() {
 }
 
 #[test]
-fn metadata_is_listed_on_request() {
-    let setup = Setup::new();
-    let engine = many(&setup, &["aaa"]);
-    let of = |metadata| {
-        let options = ListOptions { metadata, ..ListOptions::default() };
-        engine.list_shares(&options).unwrap().shares[0].properties.metadata.len()
-    };
-    assert_eq!((of(false), of(true)), (0, 1));
-}
-
-#[test]
 fn a_marker_nobody_was_given_is_refused_and_one_whose_share_went_is_not() {
     let setup = Setup::new();
     let engine = many(&setup, &["aaa", "bbb", "ccc"]);

@@ -144,15 +144,6 @@ fn damaged_properties_do_not_keep_a_share_from_its_owner() {
 }
 
 #[test]
-fn one_server_at_a_time_serves_a_root() {
-    let setup = Setup::new();
-    let engine = setup.open();
-    assert!(setup.try_open().is_err());
-    drop(engine);
-    setup.open();
-}
-
-#[test]
 fn a_share_somebody_holds_beyond_its_server_is_not_opened_twice() {
     let setup = Setup::new();
     let engine = with_share(&setup);

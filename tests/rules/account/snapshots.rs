@@ -1,6 +1,4 @@
 //! Snapshots: taken, read, leased, deleted.
-
-use latchfs::file::rules::Denial;
 use latchfs::file::service::shares::{DeleteShareSnapshots, ShareChanges};
 use latchfs::file::store::share::{
     Metadata, OpenFor, Record, Records, ShareDir, SnapshotName, Stat,
@@ -11,59 +9,6 @@ use super::*;
 
 fn snapshot(engine: &FileService) -> SnapshotName {
     engine.create_snapshot(&DOCS, None, &mut go_on).unwrap().0
-}
-
-#[test]
-fn a_snapshot_shows_the_share_as_it_was() {
-    let setup = Setup::new();
-    let engine = with_share(&setup);
-    let root = setup.data().join("docs");
-    fs::create_dir(root.join("dir")).unwrap();
-    fs::write(root.join("dir/File"), "before").unwrap();
-    let stamp = snapshot(&engine);
-    assert_eq!(stamp.as_str(), "2026-01-05T10:00:00.0000000Z");
-    fs::write(root.join("dir/File"), "after, and longer").unwrap();
-    fs::write(root.join("dir/new"), "").unwrap();
-
-    let view = engine.snapshot("docs", &stamp).unwrap();
-    assert_eq!(view.read(&path("DIR/file"), 0, 100).unwrap(), b"before");
-    assert_eq!(view.read(&path("dir/File"), 3, 2).unwrap(), b"or");
-    assert_eq!(view.data_ranges(&path("dir/File"), 0..6).unwrap(), vec![0..6; 1]);
-    let names: Vec<_> = view.list(&path("dir"), "", None, 10).unwrap();
-    assert_eq!(names.iter().map(|entry| &*entry.name).collect::<Vec<_>>(), ["File"]);
-    assert_eq!(view.file(&path("dir/file")).unwrap().path, path("dir/File"));
-    let end = view.read(&path("dir/File"), 6, 1).unwrap_err();
-    assert_eq!(end.denial(), Some(&Denial::EndOfFile));
-    let directory = view.read(&path("dir"), 0, 1).unwrap_err();
-    assert_eq!(directory.denial(), Some(&Denial::IsDirectory));
-    let absent = view.lookup(&path("dir/new")).unwrap_err();
-    assert_eq!(absent.denial(), Some(&Denial::NotFound));
-}
-
-#[test]
-fn open_files_and_their_share_modes_do_not_matter_to_a_snapshot() {
-    let setup = Setup::new();
-    let engine = with_share(&setup);
-    fs::write(setup.data().join("docs/file"), "x").unwrap();
-    let share = engine.share("docs").unwrap();
-    let alone = OpenRequest::plain(Access::RWD, ShareMode::NONE);
-    let _held = share.open(&somebody(), &path("file"), &alone).unwrap();
-    let view = engine.snapshot("docs", &snapshot(&engine)).unwrap();
-    assert_eq!(view.read(&path("file"), 0, 1).unwrap(), b"x");
-}
-
-#[test]
-fn b098_a_lease_on_a_file_of_a_snapshot_is_refused() {
-    let setup = Setup::new();
-    let engine = with_share(&setup);
-    fs::write(setup.data().join("docs/file"), "x").unwrap();
-    let stamp = snapshot(&engine);
-    let answer = refused(engine.share_to_change(&DOCS.at(&stamp)));
-    assert_eq!(answer, ShareDenial::ShareSnapshotOperationNotSupported);
-    let absent = SnapshotName::parse("2020-01-01T00:00:00.0000000Z").unwrap();
-    let answer = refused(engine.share_to_change(&DOCS.at(&absent)));
-    assert_eq!(answer, ShareDenial::ShareSnapshotNotFound);
-    assert!(engine.share_to_change(&DOCS).is_ok());
 }
 
 #[test]

@@ -5,13 +5,12 @@ use std::io::{Seek, SeekFrom, Write};
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{
-    Asking, Control, CopyOptions, CopyProgress, CopyProperty, CopyStatus, FileProperties, Metadata,
-    Obstacle, RestRename, Result, Started, TimeChange,
+    Control, CopyOptions, CopyProgress, CopyProperty, CopyStatus, FileProperties, Metadata,
+    RestRename, Result, Started, TimeChange,
 };
 use latchfs::rules::Timestamp;
-use latchfs::rules::lease::{LeaseDenial, LeaseOn};
 
-use crate::dirs::fixture::{Fixture, asking, caller, copy_file, denial, lease_id, path};
+use crate::dirs::fixture::{Fixture, asking, caller, copy_file, denial, path};
 
 fn options(id: &str) -> CopyOptions {
     CopyOptions { id: id.into(), source: "http://here/demo/from".into(), ..CopyOptions::default() }
@@ -142,35 +141,6 @@ fn a_copy_crosses_shares() {
 }
 
 #[test]
-fn b038_the_source_must_share_reading_and_the_destination_writing_and_deleting() {
-    let it = Fixture::new();
-    it.file("from", b"1");
-    it.file("to", b"2");
-    let violation = |answer| matches!(denial(answer), Denial::SharingViolation { .. });
-    let source = it.open("from", "r", "w");
-    assert!(violation(copy(&it, "from", "to", &options("1"))));
-    it.share().close(&source).unwrap();
-    for share in ["r", "rw", "rd"] {
-        let target = it.open("to", "r", share);
-        assert!(violation(copy(&it, "from", "to", &options("1"))), "share {share}");
-        it.share().close(&target).unwrap();
-    }
-    assert_eq!(it.bytes("to"), b"2");
-    let _lenient = it.open("to", "r", "wd");
-    copy(&it, "from", "to", &options("1")).unwrap();
-    assert_eq!(it.bytes("to"), b"1");
-}
-
-#[test]
-fn b039_a_copy_makes_a_new_name_in_a_directory_that_smb_has_open() {
-    let it = Fixture::new();
-    it.folder("dir");
-    it.file("from", b"1");
-    let _handle = it.open("dir", "rw", "none");
-    copy(&it, "from", "dir/to", &options("1")).unwrap();
-}
-
-#[test]
 fn locked_bytes_refuse_either_end() {
     let it = Fixture::new();
     it.file("one", b"12345");
@@ -185,95 +155,6 @@ fn locked_bytes_refuse_either_end() {
     it.share().lock(&handle, &[(range, LockKind::Shared)]).unwrap();
     copy(&it, "one", "two", &options("1")).unwrap();
     assert!(locked(copy(&it, "two", "one", &options("1"))));
-}
-
-#[test]
-fn b046_pending_ends_are_refused() {
-    let it = Fixture::new();
-    it.folder("dir");
-    it.file("file", b"");
-    it.file("gone", b"");
-    let _keepers = [it.pending("gone"), it.pending("dir")];
-    let refused = |from, to| denial(copy(&it, from, to, &options("1")));
-    assert!(matches!(refused("gone", "to"), Denial::DeletePending(_)));
-    assert!(matches!(refused("file", "gone"), Denial::DeletePending(_)));
-    assert!(matches!(refused("file", "dir/to"), Denial::ParentDeletePending { .. }));
-}
-
-#[test]
-fn b078_a_read_only_destination_is_overwritten_only_where_that_is_ignored() {
-    let it = Fixture::new();
-    it.file("from", b"1");
-    it.file("to", b"2");
-    it.read_only("to");
-    assert_eq!(denial(copy(&it, "from", "to", &options("1"))), Denial::ReadOnly);
-    let ignoring = CopyOptions { ignore_read_only: true, ..options("1") };
-    copy(&it, "from", "to", &ignoring).unwrap();
-    assert_eq!(it.bytes("to"), b"1");
-}
-
-#[test]
-fn b096_a_leased_destination_needs_its_lease_id_and_a_leased_source_none() {
-    let mut it = Fixture::new();
-    it.file("from", b"1");
-    it.file("to", b"2");
-    it.leased("from", lease_id(1));
-    it.leased("to", lease_id(2));
-    let missing = denial(copy(&it, "from", "to", &options("1")));
-    assert!(matches!(missing, Denial::Lease(LeaseDenial::LeaseIdMissing(_))));
-    let who = caller("rest");
-    let with = |id, to: &str| {
-        let asking = Asking { cx: &who, lease_id: Some(lease_id(id)) };
-        let source = (it.share(), &path("from"));
-        copy_file(it.share(), asking, source, &path(to), &options("1"))
-    };
-    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithOperation(LeaseOn::File));
-    assert_eq!(denial(with(1, "to")), wrong);
-    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithOperation(LeaseOn::File));
-    assert_eq!(denial(with(2, "new")), absent);
-    assert!(!it.exists("new"));
-    with(2, "to").unwrap();
-    assert_eq!(it.bytes("to"), b"1");
-    copy(&it, "from", "new", &options("1")).unwrap();
-}
-
-#[test]
-fn b132_a_copy_under_way_keeps_other_writes_off_until_it_is_aborted_which_empties_the_file() {
-    let it = Fixture::new();
-    it.file("small", b"1");
-    it.file("to", b"2");
-    let Some(copying) = start_long(&it, "to", "1") else { return };
-    let (share, who) = (it.share(), caller("rest"));
-    assert_eq!(denial(copy(&it, "small", "to", &options("2"))), Denial::CopyPending);
-    let renamed = share.rest_rename(&who, &path("to"), &path("x"), &RestRename::default());
-    assert_eq!(denial(renamed), Denial::CopyPending);
-    let obstacles = share.why(&path("to")).unwrap();
-    assert!(matches!(&obstacles[..], [Obstacle::Copy(state)] if state.id == "1"));
-    let wrong = share.abort_copy(asking(&who), &path("to"), "2");
-    assert_eq!(denial(wrong), Denial::CopyIdMismatch);
-    let mut seen = Vec::new();
-    let ended = share.finish_copy(Some(share), copying, &mut |progress| {
-        seen.push(progress.done);
-        share.abort_copy(asking(&who), &path("TO"), "1").unwrap();
-        Control::Continue
-    });
-    assert_eq!(ended.unwrap().copy().unwrap().status, CopyStatus::Aborted);
-    assert_eq!(seen, [4 << 20]);
-    assert_eq!(it.bytes("to"), b"");
-    copy(&it, "small", "to", &options("3")).unwrap();
-    assert_eq!(it.bytes("to"), b"1");
-}
-
-#[test]
-fn b133_a_copy_that_has_ended_or_never_was_cannot_be_aborted() {
-    let it = Fixture::new();
-    it.file("from", b"1");
-    let (share, who) = (it.share(), caller("rest"));
-    let abort = |name, id| denial(share.abort_copy(asking(&who), &path(name), id));
-    assert_eq!(abort("from", "1"), Denial::NoPendingCopy);
-    copy(&it, "from", "to", &options("1")).unwrap();
-    assert_eq!(abort("to", "1"), Denial::NoPendingCopy);
-    assert_eq!(it.bytes("to"), b"1");
 }
 
 #[test]

@@ -43,17 +43,6 @@ fn the_root_has_properties_and_no_parent_and_cannot_be_deleted() {
 }
 
 #[test]
-fn a_directory_needs_a_parent_and_a_free_name() {
-    let it = Fixture::new();
-    it.file("file", b"");
-    it.folder("dir");
-    assert_eq!(denial(it.create_directory("no/such")), Denial::PathNotFound);
-    assert_eq!(denial(it.create_directory("file/sub")), Denial::PathNotFound);
-    assert_eq!(denial(it.create_directory("FILE")), Denial::NameTaken);
-    assert_eq!(denial(it.create_directory("Dir")), Denial::NameTaken);
-}
-
-#[test]
 fn setting_properties_keeps_what_is_not_named_and_moves_the_etag() {
     let it = Fixture::new();
     let (share, who, dir) = (it.share(), caller("rest"), path("dir"));
@@ -74,19 +63,6 @@ fn setting_properties_keeps_what_is_not_named_and_moves_the_etag() {
 }
 
 #[test]
-fn directory_operations_are_for_directories() {
-    let it = Fixture::new();
-    let (share, who) = (it.share(), caller("rest"));
-    it.file("file", b"");
-    std::os::unix::fs::symlink(".", it.on_disk("link")).unwrap();
-    let at = |name| denial(share.directory_properties(&who, &path(name)));
-    assert_eq!(at("file"), Denial::NotDirectory);
-    assert_eq!(at("link"), Denial::NotFound);
-    assert_eq!(at("none"), Denial::NotFound);
-    assert_eq!(denial(share.delete_directory(&who, &path("file"))), Denial::NotDirectory);
-}
-
-#[test]
 fn a_handle_that_denies_writing_keeps_properties_from_being_set_but_not_from_being_read() {
     let it = Fixture::new();
     let (share, who, dir) = (it.share(), caller("rest"), path("dir"));
@@ -100,75 +76,6 @@ fn a_handle_that_denies_writing_keeps_properties_from_being_set_but_not_from_bei
 }
 
 #[test]
-fn b039_a_new_name_in_a_directory_that_smb_has_open_can_be_made() {
-    let it = Fixture::new();
-    it.folder("dir");
-    let _handle = it.open("dir", "r", "none");
-    it.create_directory("dir/sub").unwrap();
-    assert!(it.exists("dir/sub"));
-}
-
-#[test]
-fn b059_delete_directory_removes_it_at_once_and_the_name_is_free() {
-    let it = Fixture::new();
-    let (share, who) = (it.share(), caller("rest"));
-    it.create_directory("dir").unwrap();
-    share.delete_directory(&who, &path("DIR")).unwrap();
-    assert_eq!(denial(share.directory_properties(&who, &path("dir"))), Denial::NotFound);
-    it.create_directory("dir").unwrap();
-}
-
-#[test]
-fn b060_delete_directory_refuses_one_with_entries() {
-    let it = Fixture::new();
-    it.folder("dir");
-    it.file("dir/file", b"");
-    let deleted = it.share().delete_directory(&caller("rest"), &path("dir"));
-    assert_eq!(denial(deleted), Denial::DirectoryNotEmpty);
-    assert!(it.exists("dir/file"));
-}
-
-#[test]
-fn b061_delete_directory_refuses_one_that_the_mount_has_open_and_leaves_it_alone() {
-    let it = Fixture::new();
-    let (share, who, dir) = (it.share(), caller("rest"), path("dir"));
-    it.folder("dir");
-    let handle = it.open("dir", "r", "rwd");
-    assert!(matches!(denial(share.delete_directory(&who, &dir)), Denial::Open(_)));
-    share.directory_properties(&who, &dir).unwrap();
-    share.close(&handle).unwrap();
-    share.delete_directory(&who, &dir).unwrap();
-}
-
-#[test]
-fn b062_a_directory_with_only_a_pending_file_is_not_empty() {
-    let it = Fixture::new();
-    let (share, who, dir) = (it.share(), caller("rest"), path("dir"));
-    it.folder("dir");
-    it.file("dir/file", b"");
-    let keeper = it.pending("dir/file");
-    assert_eq!(denial(share.delete_directory(&who, &dir)), Denial::DirectoryNotEmpty);
-    share.close(&keeper).unwrap();
-    share.delete_directory(&who, &dir).unwrap();
-}
-
-#[test]
-fn b063_create_directory_for_a_pending_name_says_that_it_is_pending() {
-    let it = Fixture::new();
-    it.folder("dir");
-    it.file("file", b"");
-    let keepers = [it.pending("dir"), it.pending("file")];
-    assert!(matches!(denial(it.create_directory("DIR")), Denial::DeletePending(_)));
-    assert!(matches!(denial(it.create_directory("file")), Denial::DeletePending(_)));
-    let below = denial(it.create_directory("dir/sub"));
-    assert!(matches!(below, Denial::ParentDeletePending { renaming: false, .. }));
-    for keeper in keepers {
-        it.share().close(&keeper).unwrap();
-    }
-    it.create_directory("dir").unwrap();
-}
-
-#[test]
 fn a_pending_directory_refuses_every_operation_but_listing() {
     let it = Fixture::new();
     let (share, who, dir) = (it.share(), caller("rest"), path("dir"));
@@ -178,16 +85,6 @@ fn a_pending_directory_refuses_every_operation_but_listing() {
     assert!(pending(denial(share.directory_properties(&who, &dir))));
     assert!(pending(denial(share.set_directory_metadata(&who, &dir, Metadata::default()))));
     assert!(pending(denial(share.delete_directory(&who, &dir))));
-}
-
-#[test]
-fn b065_a_directory_with_entries_is_not_marked_for_deletion() {
-    let it = Fixture::new();
-    it.folder("dir");
-    it.file("dir/file", b"");
-    let handle = it.open("dir", "d", "rwd");
-    let marked = it.share().set_disposition(&handle, true);
-    assert_eq!(denial(marked), Denial::DirectoryNotEmpty);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use latchfs::file::rules::{Access, Denial};
 use latchfs::file::service::{
     ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, WhichHandles,
 };
-use latchfs::rules::HandleId;
 use latchfs::rules::lease::FileLease;
 
 use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
@@ -16,72 +15,10 @@ fn list(it: &Fixture, name: &str, recursive: bool) -> HandlePage {
     it.share().list_handles(&path(name), recursive, None, 5_000).unwrap()
 }
 
-fn ids(page: &HandlePage) -> Vec<HandleId> {
-    page.handles.iter().map(|handle| handle.id).collect()
-}
-
 fn force_close(it: &Fixture, name: &str, which: WhichHandles) -> u64 {
     let count = it.share().force_close_handles(&caller("rest"), &path(name), which, false).unwrap();
     assert_eq!(count.failed, 0);
     count.closed
-}
-
-#[test]
-fn b113_handles_below_a_directory_are_listed_on_request_only() {
-    let it = Fixture::new();
-    it.folder("dir/sub");
-    it.file("dir/sub/file", b"");
-    it.file("dir2", b"");
-    let own = it.open("dir", "r", "rwd");
-    let below = it.open("dir/sub/file", "r", "rwd");
-    let beside = it.open("dir2", "r", "rwd");
-    assert_eq!(ids(&list(&it, "dir", false)), [own.id()]);
-    assert_eq!(ids(&list(&it, "dir", true)), [own.id(), below.id()]);
-    assert_eq!(ids(&list(&it, "", true)), [own.id(), below.id(), beside.id()]);
-    assert_eq!(ids(&list(&it, "", false)), []);
-}
-
-#[test]
-fn b114_pages_of_handles_lead_on_without_repeating_one() {
-    let it = Fixture::new();
-    it.file("file", b"");
-    let mut handles: Vec<_> = (0..7).map(|_| it.open("file", "r", "rwd")).collect();
-    let mut seen = Vec::new();
-    let mut after = None;
-    loop {
-        let page = it.share().list_handles(&path("file"), false, after, 2).unwrap();
-        seen.extend(ids(&page));
-        // One that was listed goes, one comes: neither moves the others.
-        if page.next == Some(handles[1].id()) {
-            it.share().close(&handles[0]).unwrap();
-            handles.push(it.open("file", "r", "rwd"));
-        }
-        match page.next {
-            Some(next) => after = Some(next),
-            None => break,
-        }
-    }
-    let all: Vec<_> = handles.iter().map(latchfs::file::service::Handle::id).collect();
-    assert_eq!(seen, all);
-    let exactly = it.share().list_handles(&path("file"), false, None, 7).unwrap();
-    assert_eq!((exactly.handles.len(), exactly.next), (7, None));
-    let none = it.share().list_handles(&path("file"), false, None, 0);
-    assert!(matches!(denial(none), Denial::InvalidParameter(_)));
-}
-
-#[test]
-fn b116_an_unknown_handle_closes_nothing() {
-    let it = Fixture::new();
-    it.folder("dir");
-    it.file("dir/file", b"");
-    it.file("other", b"");
-    let elsewhere = it.open("other", "r", "rwd");
-    let below = it.open("dir/file", "r", "rwd");
-    assert_eq!(force_close(&it, "dir/file", WhichHandles::One(HandleId(1))), 0);
-    assert_eq!(force_close(&it, "dir/file", WhichHandles::One(elsewhere.id())), 0);
-    assert_eq!(force_close(&it, "dir", WhichHandles::One(below.id())), 0);
-    assert_eq!(force_close(&it, "dir", WhichHandles::All), 0);
-    assert_eq!(list(&it, "", true).handles.len(), 2);
 }
 
 #[test]
@@ -130,19 +67,6 @@ fn a_share_takes_a_bounded_number_of_listeners() {
     }
     let one_more = it.share().on_force_close(|_| Ok(Vec::new()));
     assert!(matches!(denial(one_more), Denial::InvalidParameter(_)));
-}
-
-#[test]
-fn closing_recursively_takes_the_directory_and_all_below_it() {
-    let it = Fixture::new();
-    it.folder("dir/sub");
-    it.file("dir/file", b"");
-    it.file("beside", b"");
-    let _handles = ["dir", "dir/sub", "dir/file", "beside"].map(|name| it.open(name, "r", "rwd"));
-    let who = caller("rest");
-    let closed = it.share().force_close_handles(&who, &path("dir"), WhichHandles::All, true);
-    assert_eq!(closed.unwrap(), ForceClosed { closed: 3, failed: 0 });
-    assert_eq!(list(&it, "", true).handles.len(), 1);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! REST's view of a directory.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use latchfs::file::rules::{Attributes, Denial};
+use latchfs::file::rules::Denial;
 use latchfs::file::service::{DirectoryPage, FileKind, PAGE_MAX, PageOptions};
 
 use crate::dirs::fixture::{Fixture, denial, path};
@@ -50,21 +49,6 @@ fn files_and_directories_come_in_one_order_and_links_and_special_files_do_not() 
 }
 
 #[test]
-fn attributes_and_etag_are_told_on_request() {
-    let it = Fixture::new();
-    it.folder("sub");
-    it.file("file", b"");
-    it.read_only("file");
-    let page = it.share().list_page(&path(""), PageOptions { smb: true, ..ALL }).unwrap();
-    let shown: Vec<_> = page.entries.iter().map(|entry| entry.smb.clone().unwrap()).collect();
-    assert_eq!(shown[0].attributes, Attributes::READ_ONLY);
-    assert_eq!(shown[1].attributes, Attributes::DIRECTORY);
-    let who = crate::dirs::fixture::caller("rest");
-    let alone = it.share().directory_properties(&who, &path("sub")).unwrap();
-    assert_eq!(shown[1].etag, alone.smb().etag);
-}
-
-#[test]
 fn only_directories_are_listed() {
     let it = Fixture::new();
     it.file("file", b"");
@@ -96,24 +80,6 @@ fn a_prefix_is_matched_in_any_case_also_from_a_marker_before_it() {
     assert_eq!(page("a"), ["Ab", "ab", "AB1", "abC"]);
     assert_eq!(page("ab1"), ["abC"]);
     assert_eq!(page("z"), [""; 0]);
-}
-
-#[test]
-fn b047_pending_names_are_left_out_and_come_back_when_the_mark_is_taken_away() {
-    let it = Fixture::new();
-    it.folder("dir");
-    for name in ["a", "b", "c"] {
-        it.file(name, b"");
-    }
-    let keepers = [it.pending("b"), it.pending("dir")];
-    let _open = it.open("c", "rw", "none");
-    assert_eq!(walk(&it, "", ALL), ["a", "c"]);
-    assert!(it.share().undelete(&crate::dirs::fixture::caller("cli"), &path("b")).unwrap());
-    assert_eq!(walk(&it, "", ALL), ["a", "b", "c"]);
-    for keeper in keepers {
-        it.share().close(&keeper).unwrap();
-    }
-    assert_eq!(walk(&it, "", ALL), ["a", "b", "c"]);
 }
 
 #[test]
@@ -154,31 +120,4 @@ fn twenty_thousand_names_come_once_each_in_pages_that_are_never_too_long() {
     }
     let tenth = walk(&it, "many", PageOptions { prefix: "name1234", limit: 3, ..ALL });
     assert_eq!(tenth.len(), 10);
-}
-
-#[test]
-fn what_stays_is_listed_exactly_once_while_other_names_come_and_go() {
-    let it = Fixture::new();
-    let stays: Vec<String> = (0..400).map(|number| format!("stay{number:04}")).collect();
-    for name in &stays {
-        it.file(name, b"");
-    }
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut round = 0_u32;
-            while !over.load(Ordering::Relaxed) {
-                let name = format!("stay{:04}-and-goes", round * 7 % 400);
-                it.file(&name, b"");
-                std::fs::remove_file(it.on_disk(&name)).unwrap();
-                round += 1;
-            }
-        });
-        for _ in 0..20 {
-            let mut found = walk(&it, "", PageOptions { limit: 23, ..ALL });
-            found.retain(|name| !name.ends_with("goes"));
-            assert_eq!(found, stays);
-        }
-        over.store(true, Ordering::Relaxed);
-    });
 }

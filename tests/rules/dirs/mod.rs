@@ -1,6 +1,5 @@
 //! Directories, listings, renames, copies and handles as REST sees them, on real files: the
-//! engine's operations, without HTTP. Tests are named after the behaviours of the specification
-//! (`bNNN`).
+//! engine's operations, without HTTP. The numbered behaviours are in `tests/faces/mixed`.
 mod copies;
 mod directories;
 mod elsewhere;

@@ -5,7 +5,7 @@ use std::fs::File;
 use latchfs::file::rules::{Attributes, Denial};
 use latchfs::file::service::{
     FileProperties, Metadata, MoveHow, NameRules, OpenFor, PropertyChanges, RestRename, Result,
-    TimeChange, WhichHandles,
+    TimeChange,
 };
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::{LeaseDenial, LeaseOn};
@@ -35,42 +35,6 @@ fn is_pending(denial: &Denial) -> bool {
 }
 
 #[test]
-fn b069_rename_needs_delete_from_every_handle_and_keeps_the_identity() {
-    let it = Fixture::new();
-    it.folder("Dir");
-    it.file("one", b"1");
-    let id = it.share().stat(&path("one")).unwrap().id;
-    let strict = it.open("one", "r", "r");
-    let refused = rename(&it, "one", "two", PLAIN);
-    assert!(matches!(denial(refused), Denial::SharingViolation { .. }));
-    it.share().close(&strict).unwrap();
-    let lenient = it.open("one", "r", "rwd");
-    let renamed = rename(&it, "ONE", "dir/Two", PLAIN).unwrap();
-    assert_eq!(renamed.path, path("Dir/Two"));
-    assert_eq!(renamed.id(), id);
-    assert_eq!(renamed.parent, it.share().stat(&path("Dir")).unwrap().id);
-    assert_eq!(it.share().read(&lenient, 0, 10).unwrap(), b"1");
-    assert!(!it.exists("one"));
-}
-
-#[test]
-fn b070_a_handle_below_a_directory_keeps_it_from_being_renamed_until_it_is_closed_by_force() {
-    let it = Fixture::new();
-    it.folder("dir/sub");
-    it.file("dir/sub/file", b"");
-    let _handle = it.open("dir/sub/file", "r", "rwd");
-    let refused = rename(&it, "dir", "other", DIRECTORY);
-    assert!(matches!(denial(refused), Denial::OpenBelow(_)));
-    let who = caller("rest");
-    let closed =
-        it.share().force_close_handles(&who, &path("dir"), WhichHandles::All, true).unwrap();
-    assert_eq!((closed.closed, closed.failed), (1, 0));
-    let id = it.share().stat(&path("dir")).unwrap().id;
-    assert_eq!(rename(&it, "dir", "other", DIRECTORY).unwrap().id(), id);
-    assert!(it.exists("other/sub/file"));
-}
-
-#[test]
 fn a_handle_on_the_directory_itself_must_share_delete() {
     let it = Fixture::new();
     it.folder("dir");
@@ -80,20 +44,6 @@ fn a_handle_on_the_directory_itself_must_share_delete() {
     it.share().close(&strict).unwrap();
     let _lenient = it.open("dir", "r", "rwd");
     rename(&it, "dir", "other", DIRECTORY).unwrap();
-}
-
-#[test]
-fn b072_a_read_only_target_is_replaced_only_where_that_is_ignored() {
-    let it = Fixture::new();
-    it.file("one", b"1");
-    it.file("two", b"2");
-    it.read_only("two");
-    assert_eq!(denial(rename(&it, "one", "two", REPLACE)), Denial::ReadOnly);
-    let alone = RestRename { ignore_read_only: true, ..PLAIN };
-    let refused = denial(rename(&it, "one", "two", alone));
-    assert!(matches!(refused, Denial::InvalidParameter(_)));
-    rename(&it, "one", "two", RestRename { ignore_read_only: true, ..REPLACE }).unwrap();
-    assert_eq!(it.bytes("two"), b"1");
 }
 
 #[test]

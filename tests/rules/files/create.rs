@@ -1,4 +1,4 @@
-//! Create File: behaviour 134, and what becomes of a name that is free or taken.
+//! Create File: what becomes of a name that is free or taken.
 
 use std::fs;
 
@@ -27,28 +27,6 @@ fn dressed() -> NewProperties {
         metadata: [("Cat", "tabby")].into_iter().collect(),
         ..NewProperties::default()
     }
-}
-
-#[test]
-fn b134_a_missing_parent_is_named_as_such() {
-    let fixture = Fixture::new();
-    assert_eq!(code(&fixture.create(&path("missing/file"), 1)), "ParentNotFound");
-    fixture.create(&path("file"), 1).unwrap();
-    assert_eq!(code(&fixture.create(&path("file/child"), 1)), "ParentNotFound");
-}
-
-#[test]
-fn a_plain_new_file_has_zeros_and_default_properties() {
-    let fixture = Fixture::new();
-    let made = fixture.create(&path("new"), 5).unwrap();
-    assert_eq!((made.size(), made.smb().attributes), (5, Attributes::ARCHIVE));
-    assert!(made.metadata().is_empty() && made.headers().is_empty());
-    assert_eq!((made.smb().permission_key.as_deref(), made.copy()), (None, None));
-    assert_eq!(made.smb().created, made.stat.created);
-    assert_eq!(made.smb().changed, made.last_modified());
-    assert_eq!(made.parent, fixture.share.stat(&path("")).unwrap().id);
-    assert_eq!(fixture.get(&path("new"), None).unwrap(), [0; 5]);
-    assert_eq!(fixture.share.files_in_use(), 0);
 }
 
 #[test]
@@ -109,15 +87,6 @@ fn creating_over_a_file_may_preserve_its_times() {
     let kept = NewProperties { smb, ..NewProperties::default() };
     let over = fixture.share.create_file(fixture.rest(), &file, 6, &kept, None).unwrap();
     assert_eq!((over.smb().created, over.smb().written, over.smb().changed), (OLD, OLD, OLD));
-}
-
-#[test]
-fn another_spelling_is_the_same_file() {
-    let fixture = Fixture::new();
-    let made = fixture.create(&path("File"), 1).unwrap();
-    let over = fixture.create(&path("FILE"), 2).unwrap();
-    assert_eq!(over.id(), made.id());
-    assert_eq!(over.path.as_str(), "File");
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use latchfs::clock::ManualClock;
 use latchfs::file::rules::create::OpenRequest;
-use latchfs::file::rules::{Access, Attributes, Denial, ShareMode, SharePath};
+use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
 use latchfs::file::service::{
-    Asking, FileChanges, FileError, FileProperties, Handle, Metadata, NewProperties,
-    PropertyChanges, Result, Share, ShareOptions, TimeChange,
+    Asking, FileChanges, FileError, FileProperties, Handle, Metadata, NewProperties, Result, Share,
+    ShareOptions, TimeChange,
 };
 use latchfs::journal::AccountJournal;
 use latchfs::rules::lease::LeaseDenial;
@@ -75,7 +75,6 @@ impl Call {
         Self::SetMetadata,
         Self::Delete,
     ];
-    pub const READS: [Self; 3] = [Self::Get, Self::ListRanges, Self::Head];
 }
 
 impl Fixture {
@@ -115,16 +114,6 @@ impl Fixture {
         let name = format!("file-{number}");
         fs::write(self.root.join(&name), BYTES).unwrap();
         path(&name)
-    }
-
-    /// The same with the read-only attribute.
-    pub fn read_only_file(&self) -> SharePath {
-        let path = self.file();
-        let attributes = Some(Attributes::READ_ONLY);
-        let smb = PropertyChanges { attributes, ..PropertyChanges::default() };
-        let changes = FileChanges { smb, ..FileChanges::default() };
-        self.share.set_file_properties(self.rest(), &path, &changes).unwrap();
-        path
     }
 
     /// A request without a lease ID.
@@ -184,7 +173,7 @@ impl Fixture {
         Ok(bytes)
     }
 
-    pub fn acquire(&self, path: &SharePath, proposed: Option<LeaseId>) -> Result<LeaseId> {
+    fn acquire(&self, path: &SharePath, proposed: Option<LeaseId>) -> Result<LeaseId> {
         let ((id, _), _) = self.share.lease_file(self.rest(), path, acquire(-1, proposed))?;
         Ok(id.unwrap())
     }

@@ -53,20 +53,6 @@ fn locks_of_smb_refuse_as_those_of_the_mount_do() {
 }
 
 #[test]
-fn only_the_locked_bytes_cannot_be_read_and_no_byte_be_written() {
-    let fixture = Fixture::new();
-    let (path, handle) = locked(&fixture, LockKind::Exclusive, "rwd");
-    for (range, expected) in
-        [(0..100, CONFLICT), (9..10, CONFLICT), (10..11, "ok"), (1_000..1_100, "ok")]
-    {
-        assert_eq!(code(&fixture.get(&path, Some(range.clone()))), expected, "{range:?}");
-    }
-    assert_eq!(code(&fixture.put(&path, 1_000, &[1; 100])), CONFLICT);
-    fixture.share.close(&handle).unwrap();
-    assert_eq!(code(&fixture.put(&path, 1_000, &[1; 100])), "ok");
-}
-
-#[test]
 fn a_waiting_request_ends_with_its_handle_and_says_whether_that_was_closed_by_force() {
     let fixture = Fixture::new();
     let (path, holder) = locked(&fixture, LockKind::Exclusive, "rwd");

@@ -1,6 +1,4 @@
-//! `ETag`, Last-Modified and the times: behaviours 126, 127 and 129.
-
-use std::collections::HashSet;
+//! `ETag`, Last-Modified and the times.
 
 use latchfs::file::service::{FileChanges, FileProperties, PropertyChanges, TimeChange};
 use latchfs::rules::Timestamp;
@@ -22,38 +20,6 @@ fn times(smb: PropertyChanges) -> FileChanges {
 }
 
 #[test]
-fn b126_every_change_has_its_own_etag_and_no_look_has() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let mut seen = HashSet::from([fixture.head(&path).unwrap().etag()]);
-    let writes = [
-        Call::Put,
-        Call::Put,
-        Call::Clear,
-        Call::Clear,
-        Call::SetProperties,
-        Call::SetProperties,
-        Call::SetMetadata,
-        Call::SetMetadata,
-        Call::Resize,
-        Call::Resize,
-        Call::Create,
-        Call::Create,
-    ];
-    for call in writes {
-        fixture.call(fixture.rest(), &path, call).unwrap();
-        assert!(seen.insert(fixture.head(&path).unwrap().etag()), "{call:?}");
-    }
-    let last = fixture.head(&path).unwrap();
-    for call in Call::READS.into_iter().chain([Call::Acquire]) {
-        fixture.call(fixture.rest(), &path, call).unwrap();
-        let now = fixture.head(&path).unwrap();
-        assert_eq!(now.etag(), last.etag(), "{call:?}");
-        assert_eq!(now.last_modified(), last.last_modified(), "{call:?}");
-    }
-}
-
-#[test]
 fn an_answer_shows_the_etag_that_the_next_look_shows() {
     let fixture = Fixture::new();
     let path = fixture.file();
@@ -65,41 +31,6 @@ fn an_answer_shows_the_etag_that_the_next_look_shows() {
     assert_eq!(fixture.head(&path).unwrap(), created);
     let other = fixture.create(&crate::files::fixture::path("other"), 5).unwrap();
     assert_eq!(fixture.head(&crate::files::fixture::path("other")).unwrap(), other);
-}
-
-#[test]
-fn b127_a_write_by_others_changes_the_etag() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let before = fixture.head(&path).unwrap().etag();
-    let handle = fixture.open(&path, "rw", "rwd");
-    fixture.share.write(&handle, 0, b"mount").unwrap();
-    fixture.share.close(&handle).unwrap();
-    let through_mount = fixture.head(&path).unwrap().etag();
-    assert_ne!(through_mount, before);
-    std::fs::write(fixture.root.join(path.as_str()), b"direct8910").unwrap();
-    let direct = fixture.head(&path).unwrap();
-    assert_ne!(direct.etag(), through_mount);
-    assert_eq!(direct.size(), 10);
-}
-
-#[test]
-fn b129_a_put_range_may_keep_the_last_write_time() {
-    let fixture = Fixture::new();
-    let path = fixture.file();
-    let before = set(
-        &fixture,
-        &path,
-        &times(PropertyChanges { written: TimeChange::At(OLD), ..PropertyChanges::default() }),
-    );
-    assert_eq!(before.smb().written, OLD);
-    let put = |how| fixture.share.put_range(fixture.rest(), &path, 0, b"x", how).unwrap();
-    let kept = put(TimeChange::Preserve);
-    assert_eq!(kept.smb().written, OLD);
-    assert_ne!(kept.etag(), before.etag());
-    assert!(put(TimeChange::Now).smb().written > OLD);
-    let clear = fixture.share.clear_range(fixture.rest(), &path, 0..1, TimeChange::Preserve);
-    assert!(clear.unwrap().smb().written > OLD);
 }
 
 #[test]

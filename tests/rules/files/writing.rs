@@ -1,24 +1,12 @@
-//! Put Range and clear: behaviour 130, and what they do to the bytes.
+//! Put Range and clear: what they do to the bytes, and whom a refusal names.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::file::service::{IO_MAX, ShareOptions, TimeChange};
+use latchfs::file::service::{ShareOptions, TimeChange};
 use latchfs::rules::lease::FileLease;
 
 use crate::files::fixture::{BYTES, Call, Fixture, code, path};
-
-#[test]
-fn b130_a_put_range_carries_at_most_4_mib_and_needs_a_file() {
-    let fixture = Fixture::new();
-    let file = path("big");
-    fixture.create(&file, 2 * IO_MAX as u64).unwrap();
-    let mut bytes = vec![7; IO_MAX];
-    assert_eq!(code(&fixture.put(&file, 1, &bytes)), "ok");
-    bytes.push(7);
-    assert_eq!(code(&fixture.put(&file, 0, &bytes)), "RequestBodyTooLarge");
-    assert_eq!(code(&fixture.put(&path("missing"), 0, b"x")), "ResourceNotFound");
-}
 
 #[test]
 fn a_write_never_makes_a_file_longer() {
@@ -35,14 +23,6 @@ fn a_write_never_makes_a_file_longer() {
     }
     assert_eq!(fixture.get(&file, None).unwrap(), BYTES);
     assert_eq!(fixture.put(&file, 9, b"x").unwrap().size(), 10);
-}
-
-#[test]
-fn cleared_bytes_read_as_zeros_and_the_length_stays() {
-    let fixture = Fixture::new();
-    let file = fixture.file();
-    fixture.share.clear_range(fixture.rest(), &file, 2..10, TimeChange::Now).unwrap();
-    assert_eq!(fixture.get(&file, None).unwrap(), b"01\0\0\0\0\0\0\0\0");
 }
 
 #[test]
@@ -98,4 +78,21 @@ fn flushing_each_write_changes_no_answer() {
         assert_eq!(code(&fixture.call(fixture.rest(), &file, call)), "ok", "{call:?}");
     }
     assert_eq!(code(&fixture.create(&path("new"), 5)), "ok");
+}
+
+#[test]
+fn a_refusal_names_the_holder_in_the_event_log() {
+    use latchfs::journal::Happening;
+    let fixture = Fixture::new();
+    let path = fixture.file();
+    let held = fixture.open(&path, "r", "r");
+    for call in Call::WRITES {
+        let last = fixture.events.file_events().len();
+        assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), "SharingViolation");
+        let events = fixture.events.file_events();
+        assert_eq!(events.len(), last + 1, "{call:?}");
+        let Happening::Refused { cause, .. } = &events[last].what else { panic!("{events:?}") };
+        let holder = cause.holder.as_ref().map(|holder| holder.handle);
+        assert_eq!(holder, Some(held.id()), "{call:?}");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
-use latchfs::file::rules::{Access, Denial, ShareMode};
+use latchfs::file::rules::{Access, ShareMode};
 use latchfs::file::service::{Case, FileError, Handle, Share};
 use latchfs::journal::AccountJournal;
 
@@ -41,36 +41,10 @@ impl Fresh {
             .handle
     }
 
-    fn file(&self, name: &str) {
-        fs::write(self.folder.path().join("share").join(name), name).expect("a file");
-    }
-
     /// From now on no deletion can be written down.
     fn break_the_disk(&self) {
         fs::write(self.folder.path().join("state/pending"), "in the way").expect("a file");
     }
-}
-
-#[test]
-fn a_directory_does_not_move_into_itself_in_another_spelling() {
-    let fresh = fresh();
-    let directory = Options { directory: true, ..Options::default() };
-    fresh.share.close(&fresh.open("d", directory)).expect("closed");
-    // It waited for itself: target directory and source were one file, to be locked twice.
-    let answer = fresh.share.rename(&caller("test"), &path("d"), &path("D/x"), false);
-    assert!(matches!(answer, Err(FileError::Denied(Denial::InvalidParameter(_)))), "{answer:?}");
-}
-
-#[test]
-fn a_replacing_rename_finds_its_target_in_any_spelling() {
-    let fresh = fresh();
-    fresh.file("a");
-    fresh.file("B");
-    fresh.share.rename(&caller("test"), &path("a"), &path("b"), true).expect("replaced");
-    let root = fresh.folder.path().join("share");
-    assert_eq!(fs::read(root.join("b")).expect("spelled as asked for"), b"a");
-    assert!(!root.join("B").exists());
-    assert!(!root.join("a").exists());
 }
 
 #[test]

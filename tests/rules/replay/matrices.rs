@@ -92,7 +92,7 @@ fn each_right_counts_as_read_write_delete_or_nothing_as_recorded() {
 
 /// The rule of the specification in its own words, on the letters of the tables: nothing of the
 /// code under test is asked.
-pub fn violates(access1: &str, share1: &str, access2: &str, share2: &str) -> bool {
+fn violates(access1: &str, share1: &str, access2: &str, share2: &str) -> bool {
     let within = |access: &str, share: &str| access.chars().all(|right| share.contains(right));
     let counts = |access: &str| !access.is_empty();
     counts(access1) && counts(access2) && !(within(access2, share1) && within(access1, share2))

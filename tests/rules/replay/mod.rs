@@ -7,11 +7,9 @@
 //! - [`traces`]: thousands of random steps;
 //! - [`scenarios`]: short stories, with what each step gave back;
 //! - [`departures`]: the only places where the answer may differ, and the rule behind each;
-//! - [`document`]: the same list as people read it, in `docs/semantics.md`;
-//! - [`behaviours`]: the numbered behaviours of the specification that need opens alone.
+//! - [`document`]: the same list as people read it, in `docs/semantics.md`.
 //!
 //! Every recording is counted too, so that one that lost its rows cannot pass.
-mod behaviours;
 mod departures;
 mod document;
 mod matrices;
