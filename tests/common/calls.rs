@@ -56,9 +56,6 @@ impl Call {
     pub const SETS: [Call; 4] = [C::SetHeaders, C::SetAttributes, C::Resize, C::SetMetadata];
     /// Takes the file as a whole.
     pub const WHOLE: [Call; 3] = [C::Create, C::Delete, C::Acquire];
-    /// All that a lease guards and a lease ID opens.
-    pub const GUARDED: [Call; 6] =
-        [C::Put, C::SetHeaders, C::Resize, C::SetMetadata, C::Create, C::Delete];
     /// All that asks anything of a file; List Handles and Force Close Handles do not.
     pub const ASKING: [Call; 23] = [
         C::Get,

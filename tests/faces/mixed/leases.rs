@@ -1,12 +1,10 @@
-//! File leases, on files that the mount shows too (behaviours 79-98).
+//! File leases, on files that the mount shows too (behaviours 79-98), beside the tables of leases.
 
-use crate::common::calls::{Call, LEASE, OTHER, lease};
+use crate::common::calls::{Call, LEASE, lease};
 use crate::common::meeting::{Meeting, Subject};
 
 const MISSING: &str = "LeaseIdMissing";
-const MISMATCH: &str = "LeaseIdMismatchWithFileOperation";
 const NOT_PRESENT: &str = "LeaseNotPresentWithFileOperation";
-const READS: [Call; 4] = [Call::Get, Call::Head, Call::Metadata, Call::Ranges];
 
 fn leased<'a>(at: &'a Meeting, name: &str) -> Subject<'a> {
     let file = at.file(name);
@@ -45,75 +43,6 @@ fn b079_a_lease_gets_a_guid_and_leaves_the_file_alone() {
 }
 
 #[test]
-fn b080_a_lease_is_infinite_and_must_say_so() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b080");
-    act(&file, "acquire", &[("x-ms-lease-duration", "30")]).is(400);
-    act(&file, "acquire", &[]).is(400);
-    assert_eq!(file.shown("x-ms-lease-state"), "available");
-}
-
-#[test]
-fn b081_a_lease_is_taken_by_one_and_again_only_under_its_own_id() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b081");
-    act(&file, "acquire", &[INFINITE, proposed(OTHER)]).refused(409, "LeaseAlreadyPresent");
-    act(&file, "acquire", &[INFINITE]).refused(409, "LeaseAlreadyPresent");
-    act(&file, "acquire", &[INFINITE, proposed(LEASE)]).is(201);
-}
-
-#[test]
-fn b082_changes_of_a_leased_file_need_an_id() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b082");
-    for call in Call::GUARDED {
-        file.call(call).refused(412, MISSING);
-    }
-}
-
-#[test]
-fn b083_changes_of_a_leased_file_need_the_right_id() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b083");
-    for call in Call::GUARDED {
-        file.call_with(call, &[lease(OTHER)]).refused(412, MISMATCH);
-    }
-}
-
-#[test]
-fn b084_the_right_id_lets_changes_through() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b084");
-    // Delete File comes last of them.
-    for call in Call::GUARDED {
-        file.answers_to(call, &[lease(LEASE)], "ok");
-    }
-}
-
-#[test]
-fn b085_an_id_for_a_file_without_a_lease_is_refused() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b085");
-    for call in Call::GUARDED.into_iter().chain(READS) {
-        file.call_with(call, &[lease(LEASE)]).refused(412, NOT_PRESENT);
-    }
-}
-
-#[test]
-fn b086_reads_of_a_leased_file_need_no_id_and_suffer_no_wrong_one() {
-    let Some(at) = Meeting::start() else { return };
-    at.directory("b086");
-    let file = leased(&at, "b086/file");
-    for call in READS {
-        file.answers_to(call, &[], "ok");
-        file.answers_to(call, &[lease(LEASE)], "ok");
-        file.call_with(call, &[lease(OTHER)]).refused(412, MISMATCH);
-    }
-    assert_eq!(at.listing("b086"), ["file"]);
-    assert_eq!(std::fs::read(file.path()).unwrap().len(), 10);
-}
-
-#[test]
 fn b087_create_over_a_leased_file_keeps_lease_and_identity() {
     let Some(at) = Meeting::start() else { return };
     let file = leased(&at, "b087");
@@ -131,53 +60,6 @@ fn b088_an_id_for_a_name_that_is_free_is_refused() {
     let file = at.named("b088");
     file.call_with(Call::Create, &[lease(LEASE)]).refused(412, NOT_PRESENT);
     assert!(!file.path().exists());
-}
-
-#[test]
-fn b089_a_changed_lease_knows_its_new_id_only() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b089");
-    let got = act(&file, "change", &[lease(LEASE), proposed(OTHER)]).is(200);
-    assert_eq!(got.header("x-ms-lease-id"), OTHER);
-    file.call_with(Call::Put, &[lease(LEASE)]).refused(412, MISMATCH);
-    file.answers_to(Call::Put, &[lease(OTHER)], "ok");
-    let third = "33333333-2222-3333-4444-555555555555";
-    act(&file, "change", &[lease(LEASE), proposed(third)])
-        .refused(409, "LeaseIdMismatchWithLeaseOperation");
-}
-
-#[test]
-fn b090_a_released_lease_is_gone() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b090");
-    act(&file, "release", &[lease(LEASE)]).is(200);
-    assert_eq!(file.shown("x-ms-lease-state"), "available");
-    act(&file, "release", &[lease(LEASE)]).refused(409, "LeaseNotPresentWithLeaseOperation");
-    file.answers("ok", &[Call::Put]);
-}
-
-#[test]
-fn b091_a_stranger_breaks_the_lease_and_the_next_write_forgets_it() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b091");
-    let got = act(&file, "break", &[]).is(202);
-    assert_eq!(got.header("x-ms-lease-time"), "0");
-    assert_eq!(file.shown("x-ms-lease-state"), "broken");
-    file.answers("ok", &[Call::Put]);
-    assert_eq!(file.shown("x-ms-lease-state"), "available");
-}
-
-#[test]
-fn b092_a_broken_lease_can_be_read_past_broken_again_and_taken_anew() {
-    let Some(at) = Meeting::start() else { return };
-    let file = leased(&at, "b092");
-    act(&file, "break", &[]).is(202);
-    file.answers("ok", &READS);
-    assert_eq!(file.shown("x-ms-lease-state"), "broken");
-    act(&file, "change", &[lease(LEASE), proposed(OTHER)]).is(409);
-    act(&file, "break", &[]).is(202);
-    act(&file, "acquire", &[INFINITE, proposed(OTHER)]).is(201);
-    file.answers_to(Call::Put, &[lease(OTHER)], "ok");
 }
 
 #[test]

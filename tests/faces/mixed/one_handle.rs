@@ -1,4 +1,5 @@
-//! REST operations against one handle of the mount (behaviours 15-43).
+//! REST operations against one handle of the mount (behaviours 15-43), beside the table of
+//! `matrix`.
 
 use std::thread;
 
@@ -7,118 +8,14 @@ use crate::common::meeting::{BYTES, Meeting, Subject};
 
 const SV: &str = "SharingViolation";
 
-/// What `calls` are answered, each on a file of its own that the mount side has open so.
-#[track_caller]
-fn expect(name: &str, (access, share): (&str, &str), expected: &[(&str, &[Call])]) {
-    let Some(at) = Meeting::start() else { return };
-    for (answer, calls) in expected {
-        for call in *calls {
-            let file = at.file(&format!("{name}-{call:?}"));
-            let _holder = file.open(access, share);
-            file.answers(answer, &[*call]);
-        }
-    }
-}
-
-#[test]
-fn b015_share_none_refuses_get_file() {
-    expect("b015", ("r", "none"), &[(SV, &[Call::Get])]);
-}
-
-#[test]
-fn b016_share_none_refuses_list_ranges() {
-    expect("b016", ("r", "none"), &[(SV, &[Call::Ranges])]);
-}
-
-#[test]
-fn b017_share_none_refuses_put_range_and_the_sets() {
-    expect("b017", ("r", "none"), &[(SV, &Call::PUTS), (SV, &Call::SETS)]);
-}
-
-#[test]
-fn b018_share_none_refuses_create_over_delete_and_lease() {
-    expect("b018", ("r", "none"), &[(SV, &Call::WHOLE)]);
-}
-
 #[test]
 fn b019_share_none_hides_neither_properties_nor_the_name() {
-    expect("b019", ("r", "none"), &[("ok", &Call::LOOKS)]);
     let Some(at) = Meeting::start() else { return };
     at.directory("b019");
-    let _holder = at.file("b019/held").open("r", "none");
+    let file = at.file("b019/held");
+    let _holder = file.open("r", "none");
+    file.answers("ok", &Call::LOOKS);
     assert_eq!(at.listing("b019"), ["held"]);
-}
-
-#[test]
-fn b020_share_read_lets_reads_through() {
-    expect("b020", ("r", "r"), &[("ok", &Call::READS)]);
-}
-
-#[test]
-fn b021_share_read_refuses_all_that_writes() {
-    expect("b021", ("r", "r"), &[(SV, &Call::PUTS), (SV, &Call::SETS), (SV, &Call::WHOLE)]);
-}
-
-#[test]
-fn b022_share_write_refuses_get_file() {
-    expect("b022", ("r", "w"), &[(SV, &[Call::Get])]);
-}
-
-#[test]
-fn b023_a_writer_that_shares_read_refuses_put_range() {
-    expect("b023", ("w", "r"), &[(SV, &[Call::Put])]);
-}
-
-#[test]
-fn b024_share_write_lets_writes_through_and_no_list_of_ranges() {
-    let writes: &[Call] = &[Call::Put, Call::SetMetadata];
-    expect("b024", ("r", "w"), &[("ok", writes), (SV, &[Call::Ranges])]);
-}
-
-#[test]
-fn b025_share_delete_refuses_everything_delete_file_too() {
-    let refused = [&Call::READS[..], &Call::PUTS, &Call::SETS, &Call::WHOLE].concat();
-    expect("b025", ("r", "d"), &[(SV, &refused)]);
-}
-
-#[test]
-fn b026_share_read_write_refuses_what_takes_the_whole_file() {
-    let through = [&Call::READS[..], &Call::PUTS, &Call::SETS].concat();
-    expect("b026", ("r", "rw"), &[("ok", &through), (SV, &Call::WHOLE)]);
-}
-
-#[test]
-fn b027_share_read_delete_lets_only_reads_through() {
-    let refused = [&Call::PUTS[..], &Call::SETS, &Call::WHOLE].concat();
-    expect("b027", ("r", "rd"), &[("ok", &Call::READS), (SV, &refused)]);
-}
-
-#[test]
-fn b028_share_write_delete_lets_create_over_through() {
-    let refused: &[Call] = &[Call::Get, Call::Delete, Call::Acquire];
-    expect("b028", ("r", "wd"), &[("ok", &[Call::Create]), (SV, refused)]);
-}
-
-#[test]
-fn b029_share_everything_refuses_only_delete_file() {
-    let through = [&Call::LOOKS[..], &Call::READS, &Call::PUTS, &Call::SETS].concat();
-    let whole: &[Call] = &[Call::Create, Call::Acquire];
-    expect("b029", ("r", "rwd"), &[("ok", &through), ("ok", whole), (SV, &[Call::Delete])]);
-}
-
-#[test]
-fn b030_rest_tolerates_what_an_open_holds() {
-    expect("b030", ("rw", "rwd"), &[("ok", &[Call::Get, Call::Put])]);
-}
-
-#[test]
-fn b031_an_open_for_attributes_alone_refuses_no_bytes() {
-    expect("b031", ("none", "none"), &[("ok", &[Call::Get, Call::Put])]);
-}
-
-#[test]
-fn b032_an_open_for_attributes_alone_refuses_delete_file() {
-    expect("b032", ("none", "rwd"), &[(SV, &[Call::Delete])]);
 }
 
 #[test]
@@ -149,30 +46,6 @@ fn b034_of_two_rest_writers_the_last_one_wins() {
     at.put_range(&file.target(), 3, b"last", &[]).is(201);
     assert_eq!(file.bytes()[..7], *b"firlast");
     assert_eq!(std::fs::read(file.path()).unwrap()[..7], *b"firlast");
-}
-
-#[test]
-fn b035_a_resize_is_a_write_to_the_share_check() {
-    expect("b035", ("r", "r"), &[(SV, &[Call::Resize])]);
-}
-
-#[test]
-fn b036_clearing_a_range_is_one_too() {
-    expect("b036", ("w", "r"), &[(SV, &[Call::Clear])]);
-}
-
-#[test]
-fn b037_a_range_from_a_url_needs_reading_of_its_source_and_writing_of_its_target() {
-    expect("b037-source", ("r", "none"), &[(SV, &[Call::PutFrom])]);
-    expect("b037-target", ("r", "r"), &[(SV, &[Call::PutOnto])]);
-    expect("b037", ("r", "rw"), &[("ok", &[Call::PutFrom, Call::PutOnto])]);
-}
-
-#[test]
-fn b038_a_copy_needs_reading_of_its_source_and_all_of_its_destination() {
-    expect("b038-source", ("r", "w"), &[(SV, &[Call::CopyFrom])]);
-    expect("b038-target", ("r", "r"), &[(SV, &[Call::CopyOnto])]);
-    expect("b038", ("r", "rwd"), &[("ok", &[Call::CopyFrom, Call::CopyOnto])]);
 }
 
 #[test]

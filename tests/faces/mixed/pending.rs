@@ -1,10 +1,8 @@
-//! Delete pending, entered and left on the mount side and seen through REST (behaviours 44-58,
-//! 64, 66, 67).
+//! Delete pending, entered and left on the mount side and seen through REST (behaviours 44-57, 64,
+//! 66, 67), beside the ways of [`super::life_of_a_mark`].
 
 use std::fs;
 use std::io::{Read, Seek, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use latchfs::client;
 
@@ -39,39 +37,6 @@ fn b045_deleted_by_one_of_two_handles_the_file_is_pending_and_not_missing() {
 }
 
 #[test]
-fn b046_a_pending_file_refuses_every_operation() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b046");
-    let keeper = file.pending();
-    for call in Call::ASKING {
-        file.call(call).refused(409, DP);
-    }
-    keeper.close();
-    file.answers(GONE, &[Call::Head]);
-}
-
-#[test]
-fn b047_a_pending_file_is_not_listed() {
-    let Some(at) = Meeting::start() else { return };
-    at.directory("b047");
-    at.file("b047/stays");
-    let file = at.file("b047/goes");
-    let _keeper = file.pending();
-    assert_eq!(at.listing("b047"), ["stays"]);
-    // The mount shows it, as SMB does.
-    assert_eq!(fs::read_dir(at.path("b047")).unwrap().count(), 2);
-}
-
-#[test]
-fn b048_the_handle_that_keeps_a_pending_file_is_listed() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b048");
-    let keeper = file.pending();
-    let ids: Vec<_> = file.handles().into_iter().map(|handle| handle.id).collect();
-    assert_eq!(ids, [keeper.id()]);
-}
-
-#[test]
 fn b049_a_pending_file_refuses_new_opens_and_serves_those_it_has() {
     let Some(at) = Meeting::start() else { return };
     let file = at.file("b049");
@@ -96,36 +61,6 @@ fn b050_a_pending_name_cannot_be_taken_on_either_side() {
     assert_eq!(errno(fs::File::create(file.path())), libc::EBUSY);
     keeper.close();
     file.answers("ok", &[Call::Create]);
-}
-
-#[test]
-fn b051_a_mark_that_is_taken_away_brings_the_file_back_as_it_was() {
-    let Some(at) = Meeting::start() else { return };
-    at.directory("b051");
-    let file = at.file("b051/file");
-    file.call(Call::SetMetadata).is(200);
-    let keeper = file.pending();
-    file.answers(DP, &[Call::Head]);
-    client::set_delete(keeper.file(), false).unwrap();
-    let got = file.call(Call::Head).is(200);
-    assert_eq!(got.header("x-ms-meta-colour"), "blue");
-    assert_eq!(at.listing("b051"), ["file"]);
-    keeper.close();
-    assert_eq!(file.bytes(), BYTES);
-}
-
-#[test]
-fn b052_the_last_close_removes_the_file_and_frees_its_name() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b052");
-    let keepers = [file.open("r", "rwd"), file.pending()];
-    for keeper in keepers {
-        file.call(Call::Head).refused(409, DP);
-        keeper.close();
-    }
-    file.call(Call::Head).refused(404, GONE);
-    fs::write(file.path(), "new").unwrap();
-    assert_eq!(file.bytes(), b"new");
 }
 
 #[test]
@@ -188,41 +123,6 @@ fn b057_a_refused_delete_file_leaves_no_mark() {
     assert_eq!(file.open_errno("r", "rwd"), 0);
     reader.close();
     assert_eq!(file.bytes(), BYTES);
-}
-
-#[test]
-fn b058_delete_file_is_never_seen_half_done() {
-    const ROUNDS: usize = 60;
-    let Some(at) = Meeting::start() else { return };
-    at.directory("b058");
-    let file = at.named("b058/file");
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let pollers: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut seen = [0_usize; 2];
-                    while !done.load(Ordering::Relaxed) {
-                        match file.call(Call::Head).status {
-                            200 => seen[0] += 1,
-                            404 => seen[1] += 1,
-                            other => panic!("{other} while it is deleted"),
-                        }
-                        let listed = at.listing("b058");
-                        assert!(listed.is_empty() || listed == ["file"], "{listed:?}");
-                    }
-                    seen
-                })
-            })
-            .collect();
-        for _ in 0..ROUNDS {
-            file.answers("ok", &[Call::Create]);
-            file.answers("ok", &[Call::Delete]);
-        }
-        done.store(true, Ordering::Relaxed);
-        let seen: Vec<_> = pollers.into_iter().map(|poller| poller.join().unwrap()).collect();
-        assert!(seen.iter().all(|[found, missing]| found + missing > 0), "{seen:?}");
-    });
 }
 
 #[test]

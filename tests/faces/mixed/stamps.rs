@@ -1,45 +1,10 @@
-//! `ETag` and times, moved from both sides (behaviours 126-129, 135).
+//! `ETag` and times, moved from both sides (behaviours 128, 129, 135).
 
 use std::fs;
 use std::io::Write as _;
 
 use crate::common::calls::Call;
 use crate::common::meeting::Meeting;
-
-#[test]
-fn b126_changes_move_the_etag_and_looks_and_leases_do_not() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b126");
-    let mut before = file.etag();
-    for call in [Call::Put, Call::SetHeaders, Call::SetMetadata, Call::Resize, Call::Create] {
-        let got = file.call(call).is(call.done());
-        let after = file.etag();
-        assert_ne!(after, before, "{call:?}");
-        assert_eq!(got.header("etag"), after, "{call:?} says the new one");
-        before = after;
-    }
-    for call in [Call::Get, Call::Head, Call::Ranges, Call::Acquire, Call::Release] {
-        file.answers("ok", &[call]);
-        assert_eq!(file.etag(), before, "{call:?}");
-    }
-    at.listing("");
-    fs::read(file.path()).unwrap();
-    assert_eq!(file.etag(), before);
-}
-
-#[test]
-fn b127_a_write_on_the_mount_moves_the_etag() {
-    let Some(at) = Meeting::start() else { return };
-    let file = at.file("b127");
-    let before = file.etag();
-    let mut opened = file.descriptor("w").unwrap();
-    assert_eq!(file.etag(), before, "an open changes nothing");
-    opened.write_all(b"x").unwrap();
-    let written = file.etag();
-    assert_ne!(written, before);
-    opened.set_len(3).unwrap();
-    assert_ne!(file.etag(), written);
-}
 
 // A choice: no source says what the service does; the last writer wins.
 #[test]

@@ -1,6 +1,6 @@
 //! stat, chmod, chown, times, truncation, access, the size of the file system.
 
-use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime};
 
@@ -22,37 +22,6 @@ fn stat_shows_what_the_file_behind_shows() {
     assert_eq!(seen.modified().unwrap(), behind.modified().unwrap());
     assert!(fs::metadata(at.path("d")).unwrap().is_dir());
     assert!(fs::metadata(&at.mnt).unwrap().is_dir());
-}
-
-#[test]
-fn a_file_is_truncated_by_path_and_by_descriptor() {
-    let Some(at) = Fixture::start() else { return };
-    let Some(mut program) = Program::start(&at.mnt) else { return };
-    let path = at.make("f", "0123456789");
-    let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    file.set_len(7).unwrap();
-    assert_eq!(file.metadata().unwrap().size(), 7);
-    drop(file);
-    assert_eq!(fs::metadata(&path).unwrap().size(), 7);
-    program.ok("os.truncate('f', 3)");
-    assert_eq!(fs::read_to_string(at.root.join("f")).unwrap(), "012");
-    program.ok("os.truncate('F', 5)");
-    assert_eq!(fs::read(&path).unwrap(), b"012\0\0");
-    assert_eq!(program.fails("os.truncate('.', 0)"), libc::EISDIR);
-}
-
-#[test]
-fn permission_bits_can_be_changed_by_path_and_by_descriptor() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "");
-    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-    assert_eq!(fs::metadata(at.root.join("f")).unwrap().mode() & 0o7777, 0o640);
-    let file = File::open(&path).unwrap();
-    file.set_permissions(Permissions::from_mode(0o604)).unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o604);
-    fs::create_dir(at.path("d")).unwrap();
-    fs::set_permissions(at.path("d"), Permissions::from_mode(0o1777)).unwrap();
-    assert_eq!(fs::metadata(at.path("d")).unwrap().mode() & 0o7777, 0o1777);
 }
 
 #[test]

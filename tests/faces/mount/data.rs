@@ -28,31 +28,6 @@ fn both(test: impl Fn(Fixture, Program)) {
 }
 
 #[test]
-fn what_is_written_is_read_on_either_side() {
-    both(|at, _| {
-        let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[0] ^ 0x5a).collect();
-        fs::write(at.path("f"), &bytes).unwrap();
-        assert!(fs::read(at.root.join("f")).unwrap() == bytes);
-        assert!(fs::read(at.path("f")).unwrap() == bytes);
-    });
-}
-
-#[test]
-fn reading_and_writing_at_offsets() {
-    both(|at, _| {
-        let path = at.make("f", "0123456789");
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-        file.write_all_at(b"xy", 4).unwrap();
-        let mut got = [0; 4];
-        file.read_exact_at(&mut got, 3).unwrap();
-        assert_eq!(&got, b"3xy6");
-        assert_eq!(file.read_at(&mut got, 8).unwrap(), 2);
-        assert_eq!(file.read_at(&mut got, 10).unwrap(), 0);
-        assert_eq!(file.read_at(&mut got, 1 << 40).unwrap(), 0);
-    });
-}
-
-#[test]
 fn a_file_behind_that_changes_is_seen_by_an_open_descriptor() {
     both(|at, _| {
         let path = at.make("f", "before");
@@ -128,22 +103,6 @@ fn space_is_reserved_zeroed_and_given_back() {
         assert!(bytes[4096..12_288].iter().all(|byte| *byte == 0));
         assert_eq!((bytes[12_288], bytes[16_384], bytes[20_480]), (b'x', 0, b'x'));
         assert_eq!(program.ok("os.lseek(fd, 0, os.SEEK_HOLE)"), json!(4096));
-    });
-}
-
-#[test]
-fn bytes_are_copied_between_files_without_leaving_the_kernel() {
-    both(|at, mut program| {
-        at.make("from", "0123456789");
-        at.make("to", "..........");
-        program.ok("a, b = os.open('from', os.O_RDONLY), os.open('to', os.O_RDWR)");
-        assert_eq!(program.ok("os.copy_file_range(a, b, 4, 2, 3)"), json!(4));
-        assert_eq!(fs::read_to_string(at.path("to")).unwrap(), "...2345...");
-        assert_eq!(program.ok("os.copy_file_range(a, b, 100, 8, 8)"), json!(2));
-        assert_eq!(program.ok("os.copy_file_range(a, b, 100, 10, 0)"), json!(0));
-        // Onto a file of another spelling, from one that is not on the mount.
-        fs::copy(at.path("FROM"), at.path("copy")).unwrap();
-        assert_eq!(fs::read_to_string(at.root.join("copy")).unwrap(), "0123456789");
     });
 }
 

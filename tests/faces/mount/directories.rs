@@ -102,22 +102,6 @@ fn a_directory_can_be_emptied_while_it_is_read() {
 }
 
 #[test]
-fn directories_are_made_and_removed_when_empty() {
-    let Some(at) = Fixture::start() else { return };
-    fs::create_dir(at.path("d")).unwrap();
-    assert_eq!(errno(fs::create_dir(at.path("d"))), libc::EEXIST);
-    assert_eq!(errno(fs::create_dir(at.path("D"))), libc::EEXIST);
-    at.make("d/f", "");
-    assert_eq!(errno(fs::remove_dir(at.path("d"))), libc::ENOTEMPTY);
-    assert_eq!(errno(fs::remove_dir(at.path("d/f"))), libc::ENOTDIR);
-    assert_eq!(errno(fs::remove_file(at.path("d"))), libc::EISDIR);
-    fs::remove_file(at.path("d/f")).unwrap();
-    fs::remove_dir(at.path("d")).unwrap();
-    assert_eq!(errno(fs::remove_dir(at.path("d"))), libc::ENOENT);
-    assert!(!at.root.join("d").exists());
-}
-
-#[test]
 fn a_whole_tree_can_be_made_and_removed() {
     let Some(at) = Fixture::start() else { return };
     for dir in 0..8 {

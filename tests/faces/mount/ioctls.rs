@@ -52,36 +52,6 @@ fn a_share_mode_is_granted_right_after_the_other_closed() {
 }
 
 #[test]
-fn a_program_marks_its_file_for_deletion_and_takes_the_mark_away() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "");
-    let file = open(&path, Access::RW).unwrap();
-    client::set_delete(&file, true).unwrap();
-    assert!(client::handle(&file).unwrap().delete_pending);
-    assert_eq!(open_errno(&path, Access::R), libc::EBUSY);
-    client::set_delete(&file, false).unwrap();
-    assert!(!client::handle(&file).unwrap().delete_pending);
-    assert_eq!(open_errno(&path, Access::R), 0);
-    client::set_delete(&file, true).unwrap();
-    drop(file);
-    assert_eq!(errno(fs::metadata(&path)), libc::ENOENT);
-    assert_eq!(errno(fs::metadata(at.path("F"))), libc::ENOENT);
-    assert!(!at.root.join("f").exists());
-}
-
-#[test]
-fn a_mark_is_refused_where_another_does_not_share_deletion() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "");
-    let (mine, other) = (File::open(&path).unwrap(), File::open(&path).unwrap());
-    client::set_share(&other, ShareMode::RW).unwrap();
-    assert_eq!(errno(client::set_delete(&mine, true)), libc::EBUSY);
-    drop(other);
-    drop(mine);
-    assert!(path.exists());
-}
-
-#[test]
 fn a_program_learns_its_handle() {
     let Some(at) = Fixture::sharing(ShareMode::R) else { return };
     let path = at.make("f", "");

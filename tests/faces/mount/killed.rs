@@ -1,9 +1,7 @@
 //! Processes that die with files open and locked: all of it is given back.
-
-use latchfs::file::rules::{Access, ShareMode};
 use serde_json::json;
 
-use crate::mount::fixture::{Fixture, open_errno, rounds, soon};
+use crate::mount::fixture::{Fixture, rounds, soon};
 use crate::mount::program::Program;
 
 /// How many hold at the same time.
@@ -56,19 +54,5 @@ fn all_that_killed_processes_held_is_given_back() {
         assert_eq!(at.share.files_in_use(), AT_ONCE + 1, "batch {batch}");
         program.ok("end(pids)");
         soon("all is given back", || at.share.files_in_use() == 0);
-    }
-}
-
-#[test]
-fn a_killed_holder_is_not_in_the_way_of_the_next() {
-    let Some(at) = Fixture::sharing(ShareMode::NONE) else { return };
-    let Some(mut program) = Program::start(&at.mnt) else { return };
-    program.ok(HOLDERS);
-    let path = at.make("only", "");
-    for round in 0..rounds(50) {
-        program.ok("pids, held = start(1, lambda _: os.open('only', os.O_RDWR))");
-        assert_eq!(open_errno(&path, Access::R), libc::EBUSY, "round {round}");
-        program.ok("end(pids)");
-        assert_eq!(open_errno(&path, Access::R), 0, "round {round}");
     }
 }

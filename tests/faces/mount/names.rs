@@ -1,7 +1,7 @@
 //! unlink, rename, link, symlink.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags};
@@ -13,29 +13,6 @@ use crate::mount::program::{Program, sh};
 
 fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap()
-}
-
-#[test]
-fn a_file_is_unlinked() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "x");
-    fs::remove_file(&path).unwrap();
-    assert_eq!(errno(fs::metadata(&path)), libc::ENOENT);
-    assert_eq!(errno(fs::remove_file(&path)), libc::ENOENT);
-    assert!(!at.root.join("f").exists());
-}
-
-#[test]
-fn a_file_is_renamed_within_and_across_directories() {
-    let Some(at) = Fixture::start() else { return };
-    fs::create_dir_all(at.path("a/b")).unwrap();
-    at.make("f", "x");
-    fs::rename(at.path("f"), at.path("g")).unwrap();
-    fs::rename(at.path("g"), at.path("a/b/h")).unwrap();
-    assert_eq!(read(at.root.join("a/b/h")), "x");
-    assert_eq!(errno(fs::metadata(at.path("g"))), libc::ENOENT);
-    assert_eq!(errno(fs::rename(at.path("g"), at.path("i"))), libc::ENOENT);
-    assert_eq!(errno(fs::rename(at.path("a/b/h"), at.path("none/h"))), libc::ENOENT);
 }
 
 #[test]
@@ -57,21 +34,6 @@ fn a_rename_replaces_what_nobody_has_open() {
 }
 
 #[test]
-fn a_rename_that_must_not_replace_does_not() {
-    let Some(at) = Fixture::start() else { return };
-    at.make("a", "a");
-    at.make("b", "b");
-    let noreplace = |from: &str, to: &str| {
-        let (from, to) = (at.path(from), at.path(to));
-        rustix::fs::renameat_with(CWD, &from, CWD, &to, RenameFlags::NOREPLACE)
-    };
-    assert_eq!(noreplace("a", "b"), Err(rustix::io::Errno::EXIST));
-    assert_eq!(noreplace("a", "B"), Err(rustix::io::Errno::EXIST));
-    noreplace("a", "c").unwrap();
-    assert_eq!((read(at.path("b")), read(at.path("c"))), ("b".into(), "a".into()));
-}
-
-#[test]
 fn two_names_change_places_in_one_step_unless_one_is_held_without_share_delete() {
     let Some(at) = Fixture::start() else { return };
     at.make("a", "a");
@@ -84,20 +46,6 @@ fn two_names_change_places_in_one_step_unless_one_is_held_without_share_delete()
     latchfs::client::set_share(&held, ShareMode::RW).unwrap();
     assert_eq!(exchange(), Err(rustix::io::Errno::BUSY));
     assert_eq!((read(&a), read(&b)), ("b".into(), "a".into()));
-}
-
-#[test]
-fn a_directory_moves_with_all_that_is_below_it_but_not_below_itself() {
-    let Some(at) = Fixture::start() else { return };
-    fs::create_dir_all(at.path("a/b/c")).unwrap();
-    at.make("a/b/c/f", "deep");
-    assert_eq!(read(at.path("a/b/c/f")), "deep");
-    at.idle();
-    fs::rename(at.path("a/b"), at.path("moved")).unwrap();
-    assert_eq!(read(at.path("moved/c/f")), "deep");
-    assert_eq!(errno(fs::metadata(at.path("a/b/c/f"))), libc::ENOENT);
-    at.idle();
-    assert_eq!(errno(fs::rename(at.path("moved"), at.path("moved/c/x"))), libc::EINVAL);
 }
 
 #[test]
@@ -126,41 +74,6 @@ fn a_rename_that_changes_only_the_case_is_done() {
 }
 
 #[test]
-fn a_file_has_as_many_names_as_it_is_given() {
-    let Some(at) = Fixture::start() else { return };
-    at.make("one", "x");
-    fs::hard_link(at.path("one"), at.path("two")).unwrap();
-    let links = |name: &str| fs::metadata(at.path(name)).unwrap().nlink();
-    assert_eq!((links("one"), links("two")), (2, 2));
-    assert_eq!(errno(fs::hard_link(at.path("one"), at.path("Two"))), libc::EEXIST);
-    fs::create_dir(at.path("d")).unwrap();
-    assert_eq!(errno(fs::hard_link(at.path("d"), at.path("e"))), libc::EPERM);
-    fs::write(at.path("one"), "written").unwrap();
-    assert_eq!(read(at.path("two")), "written");
-    at.idle();
-    fs::remove_file(at.path("one")).unwrap();
-    assert_eq!(read(at.path("two")), "written");
-    assert_eq!(links("two"), 1);
-}
-
-#[test]
-fn a_symbolic_link_keeps_any_target() {
-    let Some(at) = Fixture::start() else { return };
-    for (name, target) in [("a", "f"), ("b", "/etc/hostname"), ("c", "../../out"), ("d", "none")] {
-        symlink(target, at.path(name)).unwrap();
-        assert_eq!(fs::read_link(at.path(name)).unwrap(), Path::new(target));
-        assert_eq!(fs::read_link(at.root.join(name)).unwrap(), Path::new(target));
-        assert!(fs::symlink_metadata(at.path(name)).unwrap().is_symlink());
-    }
-    at.make("f", "through");
-    assert_eq!(read(at.path("A")), "through");
-    fs::rename(at.path("a"), at.path("z")).unwrap();
-    fs::remove_file(at.path("b")).unwrap();
-    assert_eq!(errno(fs::read_link(at.path("b"))), libc::ENOENT);
-    assert_eq!(errno(fs::read_link(at.path("f"))), libc::EINVAL);
-}
-
-#[test]
 fn pipes_work_and_devices_cannot_be_made() {
     let Some(at) = Fixture::start() else { return };
     let said = sh(&at.mnt, "mkfifo p && { echo through > p & } && cat p && rm p");
@@ -180,15 +93,6 @@ fn a_socket_is_bound_found_and_removed() {
     program.ok("c.connect('sock')");
     fs::remove_file(at.path("sock")).unwrap();
     assert_eq!(errno(fs::symlink_metadata(at.path("sock"))), libc::ENOENT);
-}
-
-#[test]
-fn renaming_one_name_of_a_file_onto_another_leaves_both() {
-    let Some(at) = Fixture::start() else { return };
-    at.make("one", "x");
-    fs::hard_link(at.path("one"), at.path("two")).unwrap();
-    fs::rename(at.path("one"), at.path("two")).unwrap();
-    assert_eq!((read(at.path("one")), read(at.path("two"))), ("x".into(), "x".into()));
 }
 
 #[test]

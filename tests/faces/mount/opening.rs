@@ -1,7 +1,7 @@
 //! The flags of `open(2)`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::time::Instant;
 
@@ -9,38 +9,6 @@ use latchfs::file::rules::ShareMode;
 
 use crate::mount::fixture::{Fixture, errno};
 use crate::mount::program::sh;
-
-#[test]
-fn each_access_mode_allows_what_it_says() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "hello");
-    let mut text = String::new();
-    let mut reader = File::open(&path).unwrap();
-    reader.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "hello");
-    assert_eq!(errno(reader.write(b"x")), libc::EBADF);
-    let mut writer = OpenOptions::new().write(true).open(&path).unwrap();
-    writer.write_all(b"HE").unwrap();
-    assert_eq!(errno(writer.read(&mut [0])), libc::EBADF);
-    let mut both = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    both.write_all(b"x").unwrap();
-    both.rewind().unwrap();
-    text.clear();
-    both.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "xEllo");
-}
-
-#[test]
-fn truncating_at_the_open_empties_the_file() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "hello");
-    drop(OpenOptions::new().write(true).truncate(true).open(&path).unwrap());
-    assert_eq!(fs::metadata(&path).unwrap().size(), 0);
-    fs::write(at.root.join("f"), "again").unwrap();
-    // With read access alone POSIX leaves it open; the file is cut, as on any Linux file system.
-    drop(OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(&path).unwrap());
-    assert_eq!(fs::metadata(at.root.join("f")).unwrap().size(), 0);
-}
 
 #[test]
 fn a_refused_open_does_not_truncate() {
@@ -65,29 +33,6 @@ fn appending_writes_at_the_end_wherever_others_moved_it() {
     one.seek(SeekFrom::Start(0)).unwrap();
     one.write_all(b"d").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "abcd");
-}
-
-#[test]
-fn an_exclusive_create_makes_the_file_once() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.path("f");
-    let exclusive = || OpenOptions::new().write(true).create_new(true).open(&path);
-    let first = exclusive().unwrap();
-    assert_eq!(errno(exclusive()), libc::EEXIST);
-    drop(first);
-    assert_eq!(errno(exclusive()), libc::EEXIST);
-    assert_eq!(
-        errno(OpenOptions::new().write(true).create_new(true).open(at.path("F"))),
-        libc::EEXIST
-    );
-}
-
-#[test]
-fn creating_an_existing_file_opens_it() {
-    let Some(at) = Fixture::start() else { return };
-    let path = at.make("f", "kept");
-    drop(OpenOptions::new().write(true).create(true).truncate(false).open(&path).unwrap());
-    assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
 }
 
 #[test]
@@ -138,18 +83,6 @@ fn a_descriptor_for_the_path_alone_takes_part_in_nothing() {
     drop(OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).unwrap());
     assert_eq!(by_path.metadata().unwrap().size(), 1);
     drop(held);
-}
-
-#[test]
-fn directories_are_opened_as_directories_only() {
-    let Some(at) = Fixture::start() else { return };
-    at.make("f", "");
-    fs::create_dir(at.path("d")).unwrap();
-    assert_eq!(errno(OpenOptions::new().write(true).open(at.path("d"))), libc::EISDIR);
-    let directory =
-        |name| OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(at.path(name));
-    assert_eq!(errno(directory("f")), libc::ENOTDIR);
-    drop(directory("d").unwrap());
 }
 
 #[test]

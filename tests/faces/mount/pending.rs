@@ -88,18 +88,6 @@ fn right_after_the_last_close_the_name_is_gone_for_every_question() {
 }
 
 #[test]
-fn a_handle_that_does_not_share_deletion_refuses_it() {
-    let Some(at) = Fixture::sharing(ShareMode::RW) else { return };
-    let path = at.make("f", "");
-    let held = open(&path, Access::R).unwrap();
-    assert_eq!(errno(fs::remove_file(&path)), libc::EBUSY);
-    assert_eq!(errno(fs::rename(&path, at.path("g"))), libc::EBUSY);
-    assert_eq!(open_errno(&path, Access::R), 0);
-    drop(held);
-    fs::remove_file(&path).unwrap();
-}
-
-#[test]
 fn a_program_says_what_a_shell_user_sees() {
     let Some(at) = Fixture::start() else { return };
     let path = at.make("f", "x");
@@ -126,31 +114,6 @@ fn an_open_directory_is_pending_too() {
         (errno(fs::metadata(at.path("d"))) == libc::ENOENT).then_some(())
     });
     fs::create_dir(at.path("d")).unwrap();
-}
-
-#[test]
-fn an_open_target_is_not_replaced() {
-    let Some(at) = Fixture::start() else { return };
-    at.make("new", "new");
-    let old = at.make("old", "old");
-    let held = open(&old, Access::R).unwrap();
-    assert_eq!(errno(fs::rename(at.path("new"), &old)), libc::EBUSY);
-    assert_eq!(fs::read_to_string(at.root.join("old")).unwrap(), "old");
-    drop(held);
-    fs::rename(at.path("new"), &old).unwrap();
-    assert_eq!(fs::read_to_string(&old).unwrap(), "new");
-}
-
-#[test]
-fn a_directory_with_an_open_file_below_does_not_move() {
-    let Some(at) = Fixture::start() else { return };
-    fs::create_dir_all(at.path("d/sub")).unwrap();
-    let path = at.make("d/sub/f", "");
-    let held = open(&path, Access::R).unwrap();
-    assert_eq!(errno(fs::rename(at.path("d"), at.path("e"))), libc::EBUSY);
-    drop(held);
-    fs::rename(at.path("d"), at.path("e")).unwrap();
-    assert!(at.root.join("e/sub/f").exists());
 }
 
 #[test]
