@@ -1,9 +1,8 @@
-//! What moves the `ETag` of a container, and its policies: B47, B55, B57, B58.
+//! What moves the `ETag` of a container, and its policies: B47, B55, B57.
 
 use super::fixture::Blobs;
 
 const C: &str = "/con?restype=container";
-const META: &str = "/con?restype=container&comp=metadata";
 const ACL: &str = "/con?restype=container&comp=acl";
 
 #[test]
@@ -39,15 +38,6 @@ fn b057_five_policies_and_no_header_means_private() {
     assert_eq!(got.text().matches("<Id>").count(), 5);
     set(0, &[]).is(200);
     assert_eq!(blobs.get(ACL, &[]).is(200).header("x-ms-blob-public-access"), "");
-}
-
-#[test]
-fn b058_without_conditions_the_last_write_to_a_container_stands() {
-    let blobs = Blobs::new();
-    blobs.put(META, &[("x-ms-meta-a", "1")]).is(200);
-    blobs.put(META, &[("x-ms-meta-b", "2")]).is(200);
-    let got = blobs.get(META, &[]).is(200);
-    assert_eq!((got.header("x-ms-meta-a"), got.header("x-ms-meta-b")), ("", "2"));
 }
 
 #[test]

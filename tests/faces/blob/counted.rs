@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     include_str!("access.rs"),
+    include_str!("bad_input.rs"),
     include_str!("blocks.rs"),
     include_str!("conditions.rs"),
     include_str!("container_rules.rs"),
@@ -37,7 +38,7 @@ const BY_TABLE: [(&str, &[u32]); 4] = [
         ],
     ),
     ("the tables of docs/blob.md, in `page`", &[30, 32, 36, 39, 100]),
-    ("the statements of the article", &[1, 37, 40, 48, 53]),
+    ("the statements of the article", &[1, 3, 6, 37, 40, 48, 53, 58]),
 ];
 
 /// The number of a word like `b042`.

@@ -1,4 +1,4 @@
-//! Stored access policies of a container: their form and their letters.
+//! Stored access policies of a container: their letters.
 
 use super::fixture::{Blobs, Got};
 
@@ -14,16 +14,6 @@ fn set(blobs: &Blobs, policy: &str) -> Got {
 
 fn lettered(blobs: &Blobs, letters: &str) -> Got {
     set(blobs, &format!("<AccessPolicy><Permission>{letters}</Permission></AccessPolicy>"))
-}
-
-#[test]
-fn an_identifier_without_a_policy_comes_back_without_one() {
-    let blobs = Blobs::new();
-    for policy in ["", "<AccessPolicy />"] {
-        set(&blobs, policy).is(200);
-        let shown = blobs.get(ACL, &[]).is(200).text();
-        assert!(shown.contains("<Id>p</Id></SignedIdentifier>"), "{shown}");
-    }
 }
 
 #[test]

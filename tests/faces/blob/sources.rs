@@ -4,7 +4,7 @@
 use latchfs::blob::service::BlobOptions;
 
 use super::access::{sas, signed};
-use super::fixture::{Blobs, Got, KEYS};
+use super::fixture::{Blobs, Got};
 use crate::service::ask_by_key;
 
 const VERIFY: &str = "CannotVerifyCopySource";
@@ -70,21 +70,6 @@ fn a_refused_source_is_told_by_status_code_and_message() {
         }
     }
     blobs.head(&format!("/con/to?{all}"), &[]).is(404);
-}
-
-#[test]
-fn a_source_under_a_customers_key_cannot_be_verified_without_it() {
-    let blobs = Blobs::new();
-    with_destinations(&blobs, "");
-    blobs.upload("source", &"x".repeat(512), &KEYS[0]).is(201);
-    let url = blobs.url("source");
-    for (target, headers) in from_urls(&url) {
-        let got = blobs.put(target, &headers).refused(409, VERIFY);
-        let code = got.header("x-ms-copy-source-error-code");
-        assert_eq!(code, "BlobUsesCustomerSpecifiedEncryption", "{target}");
-        assert_eq!(got.header("x-ms-copy-source-status-code"), "409");
-        assert_ne!(element(&got, "CopySourceErrorMessage"), "");
-    }
 }
 
 /// The account's key covers a source of Copy Blob without credentials of its own. Where the URL

@@ -17,31 +17,6 @@ fn q18_the_last_metadata_stays_whatever_conditions_are_sent() {
 }
 
 #[test]
-fn q19_the_last_policies_and_service_properties_stay() {
-    let queue = Fixture::new();
-    let policies = |id| {
-        let identifier = format!("<SignedIdentifier><Id>{id}</Id></SignedIdentifier>");
-        let body = format!("<SignedIdentifiers>{identifier}</SignedIdentifiers>");
-        let conditions = [("if-match", "\"0x1\"")];
-        queue.ask("PUT", "/queue?comp=acl", &conditions, body.as_bytes()).is(204);
-    };
-    policies("one");
-    policies("two");
-    let kept = queue.get("/queue?comp=acl").is(200).text();
-    assert_eq!(elements(&kept, "Id"), ["two"]);
-    let target = "/?restype=service&comp=properties";
-    for days in ["3", "4"] {
-        let body = format!(
-            "<StorageServiceProperties><HourMetrics><Version>1.0</Version><Enabled>true</Enabled>\
-             <IncludeAPIs>true</IncludeAPIs><RetentionPolicy><Enabled>true</Enabled>\
-             <Days>{days}</Days></RetentionPolicy></HourMetrics></StorageServiceProperties>"
-        );
-        queue.ask("PUT", target, &[("if-match", "\"0x1\"")], body.as_bytes()).is(202);
-    }
-    assert_eq!(element(&queue.get(target).is(200).text(), "Days"), "4");
-}
-
-#[test]
 fn q28_create_tells_new_existing_and_different() {
     let queue = Fixture::new();
     let create = |headers: &[(&str, &str)]| queue.put("/made", headers);
@@ -203,20 +178,6 @@ fn six_policies_or_a_bad_one_are_refused_and_change_nothing() {
     queue.put("/queue?comp=acl", &[]).is(204);
     let none = queue.get("/queue?comp=acl").is(200).text();
     assert_eq!(elements(&none, "Id"), [""; 0]);
-}
-
-#[test]
-fn an_identifier_without_a_policy_comes_back_without_one() {
-    let queue = Fixture::new();
-    for policy in ["", "<AccessPolicy />"] {
-        let body = format!(
-            "<SignedIdentifiers><SignedIdentifier><Id>p</Id>{policy}</SignedIdentifier>\
-             </SignedIdentifiers>"
-        );
-        queue.ask("PUT", "/queue?comp=acl", &[], body.as_bytes()).is(204);
-        let shown = queue.get("/queue?comp=acl").is(200).text();
-        assert!(shown.contains("<Id>p</Id></SignedIdentifier>"), "{shown}");
-    }
 }
 
 #[test]

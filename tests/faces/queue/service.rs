@@ -122,13 +122,3 @@ fn every_answer_has_the_headers_of_the_service() {
         assert_eq!(got.header("etag"), "");
     }
 }
-
-#[test]
-fn a_signed_request_need_not_name_its_version() {
-    let queue = Fixture::new();
-    let signed = [("x-ms-version", ""), ("authorization", "SharedKey devstoreaccount1:c2ln")];
-    let got = queue.ask("GET", "/?comp=list", &signed, b"").is(200);
-    assert_eq!(got.header("x-ms-version"), "2026-10-06");
-    let bad = [("x-ms-version", "latest"), signed[1]];
-    queue.ask("GET", "/?comp=list", &bad, b"").refused(400, "InvalidHeaderValue");
-}

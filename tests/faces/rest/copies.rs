@@ -4,10 +4,6 @@ use std::time::{Duration, Instant};
 
 use crate::common::served::wait_for;
 use crate::rest::fixture::Fixture;
-use latchfs::clock::{SystemClock, TimeSource};
-use latchfs::file::rules::SharePath;
-use latchfs::file::service::{Asking, CopyOptions};
-use latchfs::rules::{Client, Context, Owner};
 
 #[test]
 fn a_copy_has_the_bytes_and_says_how_it_went() {
@@ -51,33 +47,6 @@ fn a_long_copy_goes_on_after_its_answer() {
     assert_eq!(got.header("x-ms-copy-progress"), "20971520/20971520");
     let tail = [("x-ms-range", "bytes=20971516-")];
     assert_eq!(fixture.ask("GET", "/docs/copy", &tail, b"").is(206).text(), "tail");
-}
-
-#[test]
-fn a_running_copy_keeps_writers_away_until_it_is_aborted() {
-    let fixture = Fixture::new();
-    let create = [("x-ms-type", "file"), ("x-ms-content-length", "20971520")];
-    fixture.put("/docs/long", &create).is(201);
-    let client = std::sync::Arc::new(Client { session: 1, name: "test".to_owned() });
-    let who = Owner { client, pid: 0, program: None };
-    let cx = Context::local(SystemClock.now(), who, "test");
-    let asking = Asking { cx: &cx, lease_id: None };
-    let path = |name: &str| SharePath::new(name).unwrap();
-    let options = CopyOptions { id: "copy-1".to_owned(), ..CopyOptions::default() };
-    let share = fixture.share();
-    let from = (&*share, &path("long"));
-    let started = share.start_copy(asking, from, &path("to"), &options).unwrap();
-    // Under way for as long as somebody keeps the rest of it.
-    let Some(_rest) = started.rest else {
-        eprintln!("SKIPPED: this file system shares extents, no copy is ever under way");
-        return;
-    };
-    fixture.put_range("/docs/to", 0, b"x", &[]).refused(409, "PendingCopyOperation");
-    let abort = [("x-ms-copy-action", "abort")];
-    fixture.put("/docs/to?comp=copy&copyid=other", &abort).refused(409, "CopyIdMismatch");
-    fixture.put("/docs/to?comp=copy&copyid=copy-1", &abort).is(204);
-    let got = fixture.head("/docs/to").is(200);
-    assert_eq!((got.header("x-ms-copy-status"), got.header("content-length")), ("aborted", "0"));
 }
 
 #[test]

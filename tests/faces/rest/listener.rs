@@ -21,29 +21,6 @@ fn every_answer_carries_the_common_headers() {
 }
 
 #[test]
-fn host_style_and_path_style_name_the_same_share() {
-    let fixture = Fixture::new();
-    let port = fixture.server.addr().port();
-    let host = format!("{ACCOUNT}.file.localhost:{port}");
-    fixture.ask_host(&host, "GET", "/docs?restype=share", &[], b"").is(200);
-    fixture.get("/docs?restype=share").is(200);
-    let bare = fixture.server.addr().to_string();
-    fixture
-        .ask_host(&bare, "GET", "/other/docs?restype=share", &[], b"")
-        .refused(400, "InvalidUri");
-    let signed = [("authorization", "SharedKey devstoreaccount1:c2ln")];
-    fixture.ask_host(&bare, "GET", "/docs?restype=share", &signed, b"").is(200);
-}
-
-#[test]
-fn a_foreign_host_is_refused() {
-    let fixture = Fixture::new();
-    let target = format!("/{ACCOUNT}/docs?restype=share");
-    let got = fixture.ask_host("evil.example", "GET", &target, &[], b"");
-    got.refused(400, "InvalidHeaderValue");
-}
-
-#[test]
 fn unknown_operations_methods_and_versions_are_bad_requests_and_never_errors_of_ours() {
     let fixture = Fixture::new();
     fixture.get("/docs?restype=share&comp=nonsense").refused(400, "InvalidQueryParameterValue");
@@ -108,24 +85,6 @@ fn a_put_without_a_length_is_refused_and_one_in_chunks_is_not() {
     let chunked = raw("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n");
     assert!(chunked.starts_with("HTTP/1.1 201"), "{chunked}");
     assert_eq!(fixture.get("/docs/a").text(), "hello");
-}
-
-#[test]
-fn a_connection_takes_one_request_after_another() {
-    let fixture = Fixture::new();
-    let mut stream = TcpStream::connect(fixture.server.addr()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    for _ in 0..2 {
-        let text = format!("HEAD /{ACCOUNT}/docs/none HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        stream.write_all(text.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        let mut byte = [0];
-        while !answer.ends_with(b"\r\n\r\n") {
-            stream.read_exact(&mut byte).unwrap();
-            answer.push(byte[0]);
-        }
-        assert!(answer.starts_with(b"HTTP/1.1 404"));
-    }
 }
 
 #[test]

@@ -266,6 +266,45 @@ fn a_cors_rule_lets_a_page_in_and_outlasts_nothing_else() {
     });
 }
 
+#[test]
+fn an_identifier_without_a_policy_comes_back_without_one() {
+    on_each(|at| {
+        at.write().is(201);
+        let restype = match at.port.label {
+            "file" => "restype=share&",
+            "blob" => "restype=container&",
+            _ => "",
+        };
+        let target = format!("/made?{restype}comp=acl");
+        let body = b"<SignedIdentifiers><SignedIdentifier><Id>bare</Id></SignedIdentifier>\
+            <SignedIdentifier><Id>empty</Id><AccessPolicy/></SignedIdentifier><SignedIdentifier>\
+            <Id>full</Id><AccessPolicy><Permission>r</Permission></AccessPolicy>\
+            </SignedIdentifier></SignedIdentifiers>";
+        let set = at.ask("PUT", &target, &[], body);
+        assert!(set.status < 300, "{}: {}", at.port.label, set.text());
+        let got = at.get(&target).is(200).text();
+        for id in ["bare", "empty"] {
+            let alone = format!("<SignedIdentifier><Id>{id}</Id></SignedIdentifier>");
+            assert!(got.contains(&alone), "{}: {got}", at.port.label);
+        }
+        assert_eq!(got.matches("<AccessPolicy>").count(), 1, "{}: {got}", at.port.label);
+    });
+}
+
+/// A signed request without a version is of the latest one to queues and tables.
+#[test]
+fn a_signed_request_names_its_version_but_to_queues_and_tables() {
+    on_each(|at| {
+        let signed = [("x-ms-version", ""), ("authorization", "SharedKey devstoreaccount1:c2ln")];
+        let got = at.ask("GET", at.port.read, &signed, b"");
+        let need_not = matches!(at.port.label, "queue" | "table");
+        let expected = if need_not { (200, "") } else { (400, "MissingRequiredHeader") };
+        assert_eq!((got.status, got.code()), expected, "{}", at.port.label);
+        assert_eq!(got.header("x-ms-version"), "2026-10-06", "{}", at.port.label);
+        at.ask("GET", at.port.read, &signed[..1], b"").is(200);
+    });
+}
+
 /// Headers of a request that a web page of another site has a browser send.
 const FOREIGN: [&[(&str, &str)]; 4] = [
     &[("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")],

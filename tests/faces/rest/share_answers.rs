@@ -83,21 +83,6 @@ fn deleting_a_share_tells_its_usage_and_deleting_it_again_at_once_is_accepted() 
 }
 
 #[test]
-fn an_identifier_without_a_policy_is_listed_without_one() {
-    let fixture = Fixture::new();
-    let target = "/docs?restype=share&comp=acl";
-    let body = b"<SignedIdentifiers><SignedIdentifier><Id>bare</Id></SignedIdentifier>\
-        <SignedIdentifier><Id>empty</Id><AccessPolicy/></SignedIdentifier>\
-        <SignedIdentifier><Id>full</Id><AccessPolicy><Permission>r</Permission></AccessPolicy>\
-        </SignedIdentifier></SignedIdentifiers>";
-    fixture.ask("PUT", target, &[], body).is(200);
-    let got = fixture.get(target).is(200).text();
-    assert!(got.contains("<SignedIdentifier><Id>bare</Id></SignedIdentifier>"), "{got}");
-    assert!(got.contains("<SignedIdentifier><Id>empty</Id></SignedIdentifier>"), "{got}");
-    assert_eq!(got.matches("<AccessPolicy>").count(), 1, "{got}");
-}
-
-#[test]
 fn a_share_sas_reads_permissions_with_r_and_makes_them_with_w_and_d() {
     const KEY: &str = "x-ms-file-permission-key";
     let fixture = Fixture::signed(|_| {});

@@ -1,4 +1,5 @@
-//! The Table service over HTTP: the numbered behaviours T1 to T84, each a test by its number.
+//! The Table service over HTTP: the numbered behaviours T1 to T84, each a test by its number or
+//! rows of a table.
 
 mod access;
 mod bad_input;

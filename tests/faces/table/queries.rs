@@ -150,40 +150,6 @@ fn t52_t56_every_operator_on_every_type() {
 }
 
 #[test]
-fn t53_precedence() {
-    let tables = typed();
-    for (filter, count) in [
-        ("i eq 3 or i eq 3 and i eq 4", 1),
-        ("(i eq 3 or i eq 3) and i eq 4", 0),
-        ("not i gt 2", 1),
-        ("not (i gt 2 or other eq 1)", 0),
-        ("not i gt 2 or i eq 3", 2),
-        ("b", 1),
-        ("true", 2),
-    ] {
-        assert_eq!(tables.rows("tab", filter).len(), count, "{filter}");
-    }
-}
-
-#[test]
-fn t54_t55_kinds() {
-    let tables = typed();
-    for (filter, count) in [
-        ("i eq 3L", 1),
-        ("i eq 3.0", 1),
-        ("l eq 5", 1),
-        ("s eq 3", 0),
-        ("s gt 3", 0),
-        ("s ne 3", 1),
-        ("only eq 1", 0),
-        ("only ne 1", 0),
-        ("not (only eq 1)", 2),
-    ] {
-        assert_eq!(tables.rows("tab", filter).len(), count, "{filter}");
-    }
-}
-
-#[test]
 fn t57_what_is_no_filter_is_refused() {
     let tables = typed();
     let deep = format!("{}b{}", "(".repeat(1_000), ")".repeat(1_000));

@@ -93,19 +93,6 @@ fn t63_t64_the_operation_that_fails_is_told_and_nothing_is_applied() {
 }
 
 #[test]
-fn t65_a_transaction_has_100_operations() {
-    let tables = Tables::with("tab");
-    let many = |count: usize| (0..count).map(|n| insert(&n.to_string())).collect::<Vec<_>>();
-    let (status, code, message) = tables.batch(&many(101)).fault();
-    assert_eq!((status, &*code), (400, "InvalidInput"));
-    let text = "99:The batch request operation exceeds the maximum 100 changes per change set.";
-    assert!(message.starts_with(text), "{message}");
-    assert!(tables.rows("tab", "true").is_empty());
-    tables.batch(&many(100)).is(202);
-    assert_eq!(tables.rows("tab", "true").len(), 100);
-}
-
-#[test]
 fn t66_rows_of_one_partition_once_each() {
     let tables = Tables::with("tab");
     tables.create("other");
