@@ -105,33 +105,6 @@ fn a_turned_clock_is_shown_by_clock_and_by_status() {
 }
 
 #[test]
-fn a_lease_of_a_minute_takes_no_time() {
-    let (folder, _server) = serve();
-    let blob = folder.service("blob");
-    put(blob, "a", "1").is(201);
-    let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "60")];
-    ask(blob, "PUT", "/box/a?comp=lease", &acquire, b"").is(201);
-    put(blob, "a", "2").refused(412, "LeaseIdMissing");
-    does(&folder, &["clock", "advance", "61s"]);
-    put(blob, "a", "2").is(201);
-}
-
-#[test]
-fn a_lease_that_is_broken_is_not_leased_and_names_who_broke_it() {
-    let (folder, _server) = serve();
-    let blob = folder.service("blob");
-    put(blob, "a", "1").is(201);
-    let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "60")];
-    ask(blob, "PUT", "/box/a?comp=lease", &acquire, b"").is(201);
-    let ends = does(&folder, &["lease", "break", "blob:box/a", "--period", "60"]);
-    assert!(ends.starts_with("the lease ends in"), "{ends}");
-    let refused = put(blob, "a", "2").refused(412, "LeaseIdMissing").text();
-    assert!(refused.contains("[latchfs: lease broken "), "{refused}");
-    does(&folder, &["lease", "break", "blob:box/a", "--period", "0"]);
-    assert_eq!(folder.ask(&["lease", "break", "blob:box/a"]).status.code(), Some(1));
-}
-
-#[test]
 fn a_gate_that_does_not_exist_is_told_by_every_command() {
     let (folder, _server) = serve();
     for command in ["wait", "release", "remove"] {
@@ -201,82 +174,6 @@ fn a_stop_refuses_requests_that_wait_at_a_gate() {
     waiting.read_to_end(&mut answer).unwrap();
     let answer = String::from_utf8(answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("the server stops"), "{answer}");
-}
-
-#[test]
-fn a_condition_is_checked_when_the_request_goes_on() {
-    let (folder, _server) = serve();
-    let blob = folder.service("blob");
-    let etag = put(blob, "a", "1").is(201).header("etag").to_owned();
-    let gate = ["gate", "add", "Put Blob", "box/a", "--at", "received", "--times", "1"];
-    let gate = does(&folder, &gate);
-    let guarded = |content: &[u8]| {
-        let headers = [("x-ms-blob-type", "BlockBlob"), ("if-match", &*etag)];
-        ask(blob, "PUT", "/box/a", &headers, content)
-    };
-    thread::scope(|scope| {
-        let first = scope.spawn(|| guarded(b"first"));
-        does(&folder, &["gate", "wait", &gate]);
-        let gates = json(&folder.ask(&["gate", "list", "--json"]));
-        assert_eq!(gates[0]["at"], "received");
-        assert_eq!(content(blob, "a"), "1");
-        guarded(b"second").is(201);
-        does(&folder, &["gate", "release", &gate]);
-        first.join().unwrap().refused(412, "ConditionNotMet");
-    });
-    assert_eq!(content(blob, "a"), "second");
-}
-
-#[test]
-fn a_request_that_waits_is_decided_at_the_time_it_goes_on() {
-    let (folder, _server) = serve();
-    let blob = folder.service("blob");
-    let id = [("x-ms-lease-id", "11111111-2222-3333-4444-555555555555")];
-    put(blob, "a", "1").is(201);
-    let acquire = [
-        ("x-ms-lease-action", "acquire"),
-        ("x-ms-lease-duration", "15"),
-        ("x-ms-proposed-lease-id", id[0].1),
-    ];
-    ask(blob, "PUT", "/box/a?comp=lease", &acquire, b"").is(201);
-    let gate = does(&folder, &["gate", "add", "Set Blob Metadata", "box/a"]);
-    thread::scope(|scope| {
-        let slow = scope.spawn(|| ask(blob, "PUT", "/box/a?comp=metadata", &id, b""));
-        does(&folder, &["gate", "wait", &gate]);
-        does(&folder, &["clock", "advance", "16s"]);
-        does(&folder, &["gate", "release"]);
-        slow.join().unwrap().refused(412, "LeaseLost");
-    });
-}
-
-#[test]
-fn every_service_has_gates() {
-    let (folder, _server) = serve();
-    let cases = [
-        ("file", "/docs/d?restype=directory", "Create Directory", "docs/d"),
-        ("blob", "/new?restype=container", "Create Container", "new"),
-        ("queue", "/jobs", "Create Queue", "jobs"),
-    ];
-    for (service, target, operation, path) in cases {
-        let addr = folder.service(service);
-        let gate = does(&folder, &["gate", "add", operation, path, "--service", service]);
-        thread::scope(|scope| {
-            let request = scope.spawn(|| ask(addr, "PUT", target, &[], b""));
-            does(&folder, &["gate", "wait", &gate]);
-            does(&folder, &["gate", "remove", &gate]);
-            request.join().unwrap().is(201);
-        });
-    }
-    let table = folder.service("table");
-    let gate = does(&folder, &["gate", "add", "Create Table", "--header", "prefer:return-no*"]);
-    let headers = [("content-type", "application/json"), ("prefer", "return-no-content")];
-    thread::scope(|scope| {
-        let body = br#"{"TableName":"Rows"}"#;
-        let request = scope.spawn(|| ask(table, "POST", "/Tables", &headers, body));
-        does(&folder, &["gate", "wait", &gate]);
-        does(&folder, &["gate", "release", &gate, "--count", "1"]);
-        request.join().unwrap().is(204);
-    });
 }
 
 #[test]

@@ -6,8 +6,6 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal};
-
 use super::fixture::{Folder, Holding, error_text, is_mounted, json, latchfs, text, wait_for};
 use crate::common::{http, need};
 
@@ -17,30 +15,6 @@ fn rest_only(folder: &Folder, arguments: &[&str]) -> super::fixture::Server {
 
 fn control(folder: &Folder) -> String {
     folder.socket().to_str().unwrap().to_owned()
-}
-
-#[test]
-fn when_a_hold_has_ended_its_handle_is_closed() {
-    let folder = Folder::new();
-    let _server = rest_only(&folder, &[]);
-    let control = control(&folder);
-    let open = ["docs:/a.txt", "--disposition", "open-if", "--control", &control];
-    let count = || {
-        let handles = json(&folder.run(&["handles", "--json", "--control", &control]));
-        handles.as_array().unwrap().len()
-    };
-    let mut by_signal = Holding::start(&folder, &open);
-    let pid = Pid::from_child(&by_signal.child);
-    rustix::process::kill_process(pid, Signal::TERM).unwrap();
-    assert!(by_signal.wait().success());
-    assert_eq!(count(), 0);
-    let mut by_input = Holding::start(&folder, &open);
-    drop(by_input.child.stdin.take());
-    assert!(by_input.wait().success());
-    assert_eq!(count(), 0);
-    let mut by_time = Holding::start(&folder, &[&open[..], &["--for", "10ms"]].concat());
-    assert!(by_time.wait().success());
-    assert_eq!(count(), 0);
 }
 
 #[test]
@@ -310,16 +284,6 @@ fn options_without_a_command_are_those_of_serve_and_help_is_a_command() {
     assert!(server.stop().success());
     let help = folder.run(&["help", "hold"]);
     assert!(help.status.success() && text(&help).contains("Hold a file open"), "{}", text(&help));
-}
-
-#[test]
-fn a_directory_that_a_server_serves_as_a_share_is_not_served_a_second_time() {
-    let folder = Folder::new();
-    let _server = rest_only(&folder, &[]);
-    let share = folder.join("data/devstoreaccount1/files/docs");
-    let output = folder.run(&["mount", share.to_str().unwrap(), "mnt", "--state", "state"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(error_text(&output).contains("served by another latchfs"), "{}", error_text(&output));
 }
 
 #[test]

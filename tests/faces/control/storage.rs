@@ -376,22 +376,6 @@ fn commands_reach_the_services_where_the_system_has_no_certificates() {
 }
 
 #[test]
-fn files_are_named_as_commands_for_files_print_them() {
-    let (folder, _server) = serve();
-    done(&put(&folder, "hello", &["docs:/a.txt"]));
-    assert_eq!(done(&folder.ask(&["get", "docs:/a.txt"])), "hello");
-    done(&folder.ask(&["mk", "docs:/dir"]));
-    done(&put(&folder, "below", &["docs:/dir/b.txt"]));
-    assert_eq!(listed(&folder, &["docs:/"]), ["file:docs/a.txt", "file:docs/dir"]);
-    assert_eq!(listed(&folder, &["docs:/dir/"]), ["file:docs/dir/b.txt"]);
-    done(&folder.ask(&["rm", "-r", "docs:/dir"]));
-    done(&folder.ask(&["rm", "docs:/a.txt"]));
-    assert_eq!(listed(&folder, &["file:docs"]), [""; 0]);
-    let neither = folder.ask(&["ls", "nothing"]);
-    assert!(error_text(&neither).contains("SHARE:/PATH"), "{}", error_text(&neither));
-}
-
-#[test]
 fn a_path_on_a_mount_names_its_file_and_its_server() {
     if !need::fuse() {
         return;
