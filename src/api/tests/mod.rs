@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::calls::CALL_THREADS;
 use super::{
     About, AnswerLines, ApiClient, ApiServer, BreakLease, ClientError, CloseHandles, CreateShare,
-    CreateSnapshot, DeleteSnapshot, Explanation, GetConnection, GetGates, GetHandles, GetHolds,
-    GetLocks, GetShares, GetSnapshots, GetStatus, GetWhy, HoldOptions, HoldRow, KnownOperation,
-    LockWanted, MountRow, NewGate, RefusalKind, RunStarted, SOCKET_NAME, ServedAccount, Serving,
-    StartRun, Undelete, Unmount, WaitAtGate,
+    CreateSnapshot, DeleteSnapshot, GetConnection, GetGates, GetHandles, GetHolds, GetLocks,
+    GetShares, GetSnapshots, GetStatus, GetWhy, HoldOptions, HoldRow, KnownOperation, LockWanted,
+    MountRow, NewGate, RefusalKind, RunStarted, SOCKET_NAME, ServedAccount, Serving, StartRun,
+    Undelete, Unmount, WaitAtGate,
 };
 use crate::bench::{Controls, States};
 use crate::blob::service::{BlobResult, BlobService};
@@ -380,25 +380,6 @@ fn a_run_policy_ends_with_its_connection() {
     setup.wait_for(|fake| pids(fake).len() == 1);
     drop(other);
     setup.wait_for(|fake| pids(fake).is_empty());
-}
-
-#[test]
-fn handles_are_listed_closed_by_force_and_told_of_by_why() {
-    let setup = Setup::new();
-    let client = setup.client();
-    let (held, _holder) = setup.hold(Access::D, ShareMode::R).unwrap();
-    let handles = client.ask(&all_handles()).unwrap().handles;
-    assert_eq!(handles.len(), 1);
-    assert_eq!((handles[0].hold.handle, handles[0].hold.path.as_str()), (held.handle, "/a.txt"));
-    let told = || match client.ask(&why("file:docs/A.TXT")).unwrap() {
-        Explanation::File(told) => told,
-        Explanation::Object(other) => panic!("{other:?}"),
-    };
-    assert!(!told().is_free() && told().opens.len() == 1);
-    let close = |handle| CloseHandles { share: None, handle };
-    assert_eq!(client.ask(&close(Some(held.handle))).unwrap().closed, 1);
-    assert_eq!(client.ask(&close(None)).unwrap().closed, 0);
-    assert!(told().is_free());
 }
 
 #[test]

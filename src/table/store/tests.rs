@@ -57,36 +57,6 @@ fn scanned(store: &TableStore, table: TableId, range: &Range) -> Vec<String> {
 }
 
 #[test]
-fn names_are_found_in_any_case_and_kept_as_created() {
-    let (_dir, store) = store();
-    let id = made(&store, "MyTable");
-    let found = read(&store, |tx| tx.table(&name("mytABLE"))).unwrap();
-    assert_eq!(found, TableRow { id, name: "MyTable".into() });
-    assert!(!write(&store, |tx| tx.create_table(&name("MYTABLE"))));
-}
-
-#[test]
-fn a_table_made_again_has_another_identity_and_no_entities() {
-    let (_dir, store) = store();
-    let first = made(&store, "abc");
-    write(&store, move |tx| {
-        (0..10).try_for_each(|n| {
-            tx.insert_entity(first, &entity("p", &n.to_string()), &Writer::default()).map(drop)
-        })
-    });
-    assert!(write(&store, |tx| tx.delete_table(&name("ABC"))));
-    assert!(!write(&store, |tx| tx.delete_table(&name("abc"))));
-    let second = made(&store, "abc");
-    assert_ne!(first, second);
-    assert_eq!(scanned(&store, second, &Range::ALL), [""; 0]);
-    assert!(write(&store, |tx| tx.sweep_deleted(4)));
-    assert_eq!(scanned(&store, first, &Range::ALL).len(), 6);
-    assert!(write(&store, |tx| tx.sweep_deleted(4)));
-    assert!(!write(&store, |tx| tx.sweep_deleted(4)));
-    assert_eq!(scanned(&store, first, &Range::ALL).len(), 0);
-}
-
-#[test]
 fn a_scan_reads_what_its_range_holds() {
     let (_dir, store) = store();
     let (table, other) = (made(&store, "abc"), made(&store, "abd"));

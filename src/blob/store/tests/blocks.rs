@@ -1,7 +1,7 @@
 //! Blocks and block lists: what a list finds, what a commit replaces, long lists.
 
 use super::{CURRENT, Home, bytes, check_settled, content_of, put, put_block, row};
-use crate::blob::rules::blocks::BlockSearch::{Committed, Latest, Uncommitted};
+use crate::blob::rules::blocks::BlockSearch::{Latest, Uncommitted};
 use crate::blob::rules::blocks::{BlockId, BlockSearch, ListedBlock};
 use crate::blob::store::{BlobStore, ContainerId, Content, StateId, StateKey};
 use crate::db::DbError;
@@ -69,60 +69,6 @@ fn a_list_makes_the_blob_of_its_blocks_in_its_order() {
     assert!(uncommitted(&store, c, "blob").is_empty());
     assert_eq!(store.read(|tx| tx.block_summary(c, "blob")).unwrap(), (0, None));
     check_settled(&store, &home);
-}
-
-#[test]
-fn a_block_of_the_same_id_replaces_the_one_before() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    put_block(&store, c, "blob", b"a", b"first");
-    put_block(&store, c, "blob", b"a", b"second!");
-    assert_eq!(uncommitted(&store, c, "blob"), [("a".into(), 7)]);
-    assert_eq!(store.read(|tx| tx.block_summary(c, "blob")).unwrap(), (1, Some(1)));
-    assert!(store.read(|tx| tx.has_block(c, "blob", b"a")).unwrap());
-    assert!(!store.read(|tx| tx.has_block(c, "blob", b"b")).unwrap());
-    let id = put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
-    assert_eq!(content_of(&store, id), b"second!");
-}
-
-#[test]
-fn entries_look_where_they_say() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    put_block(&store, c, "blob", b"a", b"old a");
-    put_block(&store, c, "blob", b"b", b"old b");
-    put_list(&store, c, "blob", &[(b"a", Latest), (b"b", Latest)]).unwrap();
-    put_block(&store, c, "blob", b"a", b"new a");
-    put_block(&store, c, "blob", b"n", b"new");
-
-    for unknown in [(&b"b"[..], Uncommitted), (b"n", Committed), (b"x", Latest)] {
-        let list = [(&b"a"[..], Latest), unknown];
-        assert!(put_list(&store, c, "blob", &list).is_none(), "{unknown:?}");
-    }
-    let list = [
-        (&b"a"[..], Committed),
-        (b"a", Uncommitted),
-        (b"a", Latest),
-        (b"b", Latest),
-        (b"n", Latest),
-    ];
-    let id = put_list(&store, c, "blob", &list).unwrap();
-    assert_eq!(content_of(&store, id), b"old anew anew aold bnew");
-    // From committed blocks alone.
-    let id = put_list(&store, c, "blob", &[(b"b", Committed), (b"n", Latest)]).unwrap();
-    assert_eq!(content_of(&store, id), b"old bnew");
-    check_settled(&store, &home);
-}
-
-#[test]
-fn an_empty_list_makes_an_empty_blob() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    put_block(&store, c, "blob", b"a", &bytes(1, 2 << 20));
-    let id = put_list(&store, c, "blob", &[]).unwrap();
-    assert_eq!(content_of(&store, id), b"");
-    check_settled(&store, &home);
-    assert!(home.files().len() <= 1);
 }
 
 #[test]

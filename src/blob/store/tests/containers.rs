@@ -1,7 +1,7 @@
 //! Containers: names, deletion with and without keeping, pages.
 
 use super::{Home, bytes, check_settled, put, row};
-use crate::blob::store::{BlobStore, ContainerRow, Retained};
+use crate::blob::store::{BlobStore, Retained};
 use crate::rules::Timestamp;
 
 const KEPT: Retained = Retained { deleted: Timestamp(5), until: Timestamp(50) };
@@ -24,20 +24,6 @@ fn pages(store: &BlobStore, prefix: &str, limit: usize, deleted: bool) -> Vec<St
             None => return names,
         }
     }
-}
-
-#[test]
-fn a_name_is_taken_once() {
-    let home = Home::new();
-    let store = home.open();
-    let first = store.write(|tx| tx.add_container("one", &"first")).unwrap();
-    assert!(first.is_some());
-    assert_eq!(store.write(|tx| tx.add_container("one", &"second")).unwrap(), None);
-    let id = first.unwrap();
-    store.write(move |tx| tx.update_container(id, &"changed")).unwrap();
-    let found: ContainerRow<String> = store.read(|tx| tx.container("one")).unwrap().unwrap();
-    assert_eq!((found.id, found.record.as_str(), found.retained), (id, "changed", None));
-    assert!(store.read(|tx| tx.container::<String>("on")).unwrap().is_none());
 }
 
 #[test]

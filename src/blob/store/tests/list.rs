@@ -4,8 +4,7 @@ use proptest::prelude::*;
 
 use super::{CURRENT, Home};
 use crate::blob::store::{
-    BlobStore, ContainerId, Content, LIST_MAX, ListBlobs, ListPosition, ListedBlob, Retained,
-    StateKey,
+    BlobStore, ContainerId, Content, ListBlobs, ListPosition, ListedBlob, Retained, StateKey,
 };
 use crate::db::DbError;
 use crate::rules::Timestamp;
@@ -179,39 +178,6 @@ fn changes_between_pages_neither_repeat_nor_lose_a_stable_blob() {
     fill(&store, c, ["b", "d0"].map(state).to_vec());
     let rest = list(&store, c, &ListBlobs { from: first.next, ..ask });
     assert_eq!(rest, ["d0 Current", "e Current"]);
-}
-
-#[test]
-fn a_listing_can_begin_at_a_name_that_does_not_exist() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    let state = |name: &str| Stored { name: name.into(), key: CURRENT, kept: false };
-    fill(&store, c, ["a", "b", "c"].map(state).to_vec());
-    let from = |name: &str| {
-        let from = Some(ListPosition { name: name.to_owned(), key: None });
-        list(&store, c, &ListBlobs { limit: 10, from, ..ListBlobs::default() })
-    };
-    assert_eq!(from("aa"), ["b Current", "c Current"]);
-    assert_eq!(from("b"), ["b Current", "c Current"]);
-    assert!(from("d").is_empty());
-    // A position before the prefix does not undo the prefix.
-    let early = Some(ListPosition { name: "a".to_owned(), key: Some(CURRENT) });
-    let ask = ListBlobs { limit: 10, prefix: "c".into(), from: early, ..ListBlobs::default() };
-    assert_eq!(list(&store, c, &ask), ["c Current"]);
-}
-
-#[test]
-fn a_page_has_at_most_5000_entries() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    let names = (0..=LIST_MAX).map(|count| format!("{count:05}"));
-    let state = |name: String| Stored { name: name.into(), key: CURRENT, kept: false };
-    fill(&store, c, names.map(state).collect());
-    let ask = ListBlobs { limit: 1_000_000, ..ListBlobs::default() };
-    let page = store.read(|tx| tx.list_blobs::<String>(c, &ask)).unwrap();
-    assert_eq!(page.items.len(), LIST_MAX);
-    let next = page.next.unwrap();
-    assert_eq!((next.name.as_str(), next.key), ("05000", Some(CURRENT)));
 }
 
 #[test]

@@ -13,40 +13,6 @@ fn keys(store: &BlobStore, container: ContainerId, name: &str) -> Vec<(StateKey,
 }
 
 #[test]
-fn putting_again_replaces_content_and_record_and_keeps_the_row() {
-    let home = Home::new();
-    let (store, container) = home.with_container();
-    let mut ids = Vec::new();
-    for size in SIZES.into_iter().chain(SIZES) {
-        let sent = bytes(size as u64 + ids.len() as u64, size);
-        let content = whole(&store, &sent);
-        let record = format!("{size}");
-        let id =
-            store.write(move |tx| tx.put(container, "blob", CURRENT, &record, content)).unwrap();
-        let found = row(&store, container, "blob").unwrap();
-        assert_eq!((found.id, found.record.as_str()), (id, format!("{size}").as_str()));
-        assert!(content_of(&store, id) == sent);
-        ids.push(id);
-    }
-    ids.dedup();
-    assert_eq!(ids.len(), 1);
-    check_settled(&store, &home);
-}
-
-#[test]
-fn the_record_can_change_alone() {
-    let home = Home::new();
-    let (store, container) = home.with_container();
-    for size in SIZES {
-        let sent = bytes(1, size);
-        let id = put(&store, container, "blob", &sent);
-        store.write(move |tx| tx.update(id, &"leased")).unwrap();
-        assert_eq!(row(&store, container, "blob").unwrap().record, "leased");
-        assert!(content_of(&store, id) == sent);
-    }
-}
-
-#[test]
 fn a_shared_state_keeps_its_bytes_when_the_first_is_replaced_or_removed() {
     for size in SIZES {
         let home = Home::new();
@@ -115,27 +81,6 @@ fn states_of_a_name_are_in_order_and_replaced_by_key() {
 }
 
 #[test]
-fn a_state_gets_another_key_with_its_bytes() {
-    for size in SIZES {
-        let home = Home::new();
-        let (store, container) = home.with_container();
-        let sent = bytes(1, size);
-        let id = put(&store, container, "blob", &sent);
-        let version = StateKey::Version(Timestamp(1));
-        store.write(move |tx| tx.rekey(id, version, &"old", None)).unwrap();
-        assert!(row(&store, container, "blob").is_none());
-        let new = put(&store, container, "blob", b"new");
-        assert_ne!(new, id);
-        assert!(content_of(&store, id) == sent);
-        // Back again: what stands there is removed.
-        store.write(move |tx| tx.rekey(id, CURRENT, &"back", None)).unwrap();
-        assert_eq!(keys(&store, container, "blob"), [(CURRENT, "back".to_owned())]);
-        assert!(content_of(&store, id) == sent);
-        check_settled(&store, &home);
-    }
-}
-
-#[test]
 fn kinds_of_states_are_told_apart() {
     let home = Home::new();
     let (store, container) = home.with_container();
@@ -177,21 +122,6 @@ fn purging_removes_what_was_kept_long_enough() {
     assert_eq!(store.write(|tx| tx.purge(Timestamp(20), 10)).unwrap(), 0);
     assert_eq!(keys(&store, container, "blob").len(), 2);
     check_settled(&store, &home);
-}
-
-#[test]
-fn settings_are_kept_and_removed() {
-    let home = Home::new();
-    let store = home.open();
-    let get = |store: &BlobStore| store.read(|tx| tx.setting("cors")).unwrap();
-    assert_eq!(get(&store), None);
-    store.write(|tx| tx.set_setting("cors", Some("one"))).unwrap();
-    store.write(|tx| tx.set_setting("cors", Some("two"))).unwrap();
-    drop(store);
-    let store = home.open();
-    assert_eq!(get(&store).as_deref(), Some("two"));
-    store.write(|tx| tx.set_setting("cors", None)).unwrap();
-    assert_eq!(get(&store), None);
 }
 
 #[test]

@@ -35,26 +35,6 @@ fn equal<'a>(key: &'a str, value: &'a str, container: Option<ContainerId>) -> Ta
 }
 
 #[test]
-fn blobs_are_found_by_tag_in_order_of_container_and_name() {
-    let home = Home::new();
-    let (store, c) = home.with_container();
-    let a = store.write(|tx| tx.add_container("a", &"")).unwrap().unwrap();
-    for name in ["3", "1", "2", "never"] {
-        for container in [c, a] {
-            let id = put(&store, container, name, b"");
-            set(&store, id, &[("project", "x"), ("year", "2026")]);
-        }
-    }
-    let other = put(&store, c, "other", b"");
-    set(&store, other, &[("project", "y")]);
-    let all = ["a/1", "a/2", "a/3", "c/1", "c/2", "c/3"];
-    assert_eq!(find(&store, equal("project", "x", None)), all);
-    assert_eq!(find(&store, equal("project", "x", Some(c))), ["c/1", "c/2", "c/3"]);
-    assert_eq!(find(&store, equal("project", "y", None)), ["c/other"]);
-    assert!(find(&store, equal("x", "project", None)).is_empty());
-}
-
-#[test]
 fn ranges_of_values_compare_bytes() {
     let home = Home::new();
     let (store, c) = home.with_container();

@@ -73,6 +73,25 @@ impl Setup {
 }
 
 #[test]
+fn share_names_are_those_of_the_service() {
+    let longest = "a".repeat(63);
+    for name in ["abc", "123", "a-b", "a1-b2-c3", &longest] {
+        assert!(is_share_name(name), "{name}");
+    }
+    let too_long = "a".repeat(64);
+    for name in [
+        "", "ab", "-abc", "abc-", "a--b", "Abc", "a_b", "a.b", "a/b", "..", "...", ".latchfs",
+        "größe", "a b c", &too_long,
+    ] {
+        assert!(!is_share_name(name), "{name}");
+        assert!(matches!(
+            ShareRoot::share_path(Setup::new().root(), name),
+            Err(RootError::ShareName(_))
+        ));
+    }
+}
+
+#[test]
 fn a_root_is_made_with_a_private_hidden_folder() {
     let setup = Setup::new();
     let hidden = fs::metadata(setup.path(".latchfs")).unwrap();
@@ -121,50 +140,6 @@ fn directories_that_are_no_shares_are_ignored() {
 }
 
 #[test]
-fn share_names_are_those_of_the_service() {
-    let longest = "a".repeat(63);
-    for name in ["abc", "123", "a-b", "a1-b2-c3", &longest] {
-        assert!(is_share_name(name), "{name}");
-    }
-    let too_long = "a".repeat(64);
-    for name in [
-        "", "ab", "-abc", "abc-", "a--b", "Abc", "a_b", "a.b", "a/b", "..", "...", ".latchfs",
-        "größe", "a b c", &too_long,
-    ] {
-        assert!(!is_share_name(name), "{name}");
-        assert!(matches!(
-            ShareRoot::share_path(Setup::new().root(), name),
-            Err(RootError::ShareName(_))
-        ));
-    }
-}
-
-#[test]
-fn a_share_is_made_once() {
-    let setup = Setup::new();
-    setup.root().create_share("demo").unwrap();
-    let again = setup.root().create_share("demo").unwrap_err();
-    let taken = StoreError::AlreadyExists.to_string();
-    assert!(again.to_string().ends_with(&taken), "{again}");
-}
-
-#[test]
-fn a_share_is_deleted_and_restored_with_all_it_has() {
-    let mut setup = Setup::new();
-    let snapshot = setup.furnish();
-    setup.root().delete_share("demo", VERSION, NOW).unwrap();
-    assert!(setup.is_deleted_as_a_whole());
-    setup.reopen();
-    assert!(setup.is_deleted_as_a_whole());
-    let expected = DeletedShare { name: "demo".to_owned(), version: VERSION.to_owned(), when: NOW };
-    assert_eq!(setup.root().deleted().unwrap().0, [expected]);
-    setup.root().restore_share("demo", VERSION).unwrap();
-    assert!(setup.is_whole(&snapshot));
-    setup.reopen();
-    assert!(setup.is_whole(&snapshot));
-}
-
-#[test]
 fn a_new_share_of_the_same_name_is_not_touched_by_the_deleted_one() {
     let mut setup = Setup::new();
     setup.furnish();
@@ -183,19 +158,6 @@ fn a_new_share_of_the_same_name_is_not_touched_by_the_deleted_one() {
     assert!(same.to_string().ends_with(&says), "{same}");
     setup.root().delete_share("demo", "01D1", NOW).unwrap();
     assert_eq!(setup.root().deleted().unwrap().0.len(), 2);
-}
-
-#[test]
-fn purging_is_for_good() {
-    let mut setup = Setup::new();
-    setup.furnish();
-    setup.root().delete_share("demo", VERSION, NOW).unwrap();
-    setup.root().purge("demo", VERSION).unwrap();
-    assert!(setup.root().deleted().unwrap().0.is_empty());
-    assert!(tree::names(&setup.path(".latchfs/deleted")).unwrap().is_empty());
-    assert!(setup.root().restore_share("demo", VERSION).is_err());
-    assert!(setup.root().purge("demo", VERSION).is_err());
-    assert!(setup.reopen().shares().unwrap().is_empty());
 }
 
 #[test]

@@ -28,55 +28,6 @@ fn held(table: &RangeLocks, owner: u64) -> Vec<(u64, u64, LockKind)> {
 }
 
 #[test]
-fn only_other_owners_conflict_and_only_if_one_is_exclusive() {
-    let cases = [(Shared, Shared, true), (Shared, Exclusive, false)];
-    let cases =
-        cases.into_iter().chain([(Exclusive, Shared, false), (Exclusive, Exclusive, false)]);
-    for (existing, asked, granted) in cases {
-        let mut table = holding(&[fcntl(P, 0, 9, existing)]);
-        assert_eq!(table.lock(fcntl(Q, 9, 20, asked)).is_ok(), granted);
-        assert!(table.clone().lock(fcntl(Q, 30, 40, asked)).is_ok());
-        table.release_posix(Q);
-        assert!(table.lock(fcntl(P, 9, 20, asked)).is_ok(), "own locks never refuse");
-    }
-}
-
-#[test]
-fn a_lock_in_the_middle_of_another_kind_splits_it() {
-    let table = holding(&[fcntl(P, 0, 9, Exclusive), fcntl(P, 4, 5, Shared)]);
-    let expected = [(0, 3, Exclusive), (4, 5, Shared), (6, 9, Exclusive)];
-    assert_eq!(held(&table, P), expected);
-}
-
-#[test]
-fn touching_and_overlapping_locks_of_one_kind_become_one() {
-    let table = holding(&[fcntl(P, 0, 3, Shared), fcntl(P, 8, 9, Shared), fcntl(P, 4, 7, Shared)]);
-    assert_eq!(held(&table, P), [(0, 9, Shared)]);
-    let table = holding(&[fcntl(P, 0, 5, Shared), fcntl(P, 3, 9, Shared)]);
-    assert_eq!(held(&table, P), [(0, 9, Shared)]);
-    let table = holding(&[fcntl(P, 0, 3, Shared), fcntl(P, 5, 9, Shared)]);
-    assert_eq!(table.len(), 2, "a byte lies between them");
-}
-
-#[test]
-fn an_unlock_in_the_middle_leaves_both_ends() {
-    let mut table = holding(&[fcntl(P, 0, 9, Exclusive), fcntl(Q, 20, 29, Exclusive)]);
-    assert!(table.posix_unlock(P, bytes(3, 6)));
-    assert_eq!(held(&table, P), [(0, 2, Exclusive), (7, 9, Exclusive)]);
-    assert!(!table.posix_unlock(P, bytes(3, 6)));
-    assert!(table.posix_unlock(P, bytes(0, i64::MAX.unsigned_abs())));
-    assert_eq!(held(&table, P), []);
-    assert_eq!(held(&table, Q), [(20, 29, Exclusive)]);
-}
-
-#[test]
-fn a_refused_lock_leaves_everything_as_it_was() {
-    let mut table = holding(&[fcntl(P, 0, 9, Shared), fcntl(Q, 5, 5, Shared)]);
-    assert!(table.lock(fcntl(P, 0, 9, Exclusive)).is_err());
-    assert_eq!(held(&table, P), [(0, 9, Shared)]);
-}
-
-#[test]
 fn the_test_names_a_lock_in_the_way_with_its_pid() {
     let mut theirs = fcntl(Q, 4, 8, Exclusive);
     theirs.pid = 4711;

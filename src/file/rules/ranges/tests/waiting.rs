@@ -27,24 +27,6 @@ fn a_file_without_locks_costs_a_pointer() {
 }
 
 #[test]
-fn a_request_is_granted_when_the_holder_unlocks() {
-    let request = smb(B, 0, 4, Exclusive);
-    let mut table = table(&[smb(A, 0, 4, Exclusive)], &[request]); // br27
-    assert!(table.grant().is_empty());
-    table.locks.unlock(A, range(0, 4)).unwrap();
-    assert_eq!(table.grant(), [(Ticket(0), request)]);
-    assert!(table.locks.check_write(Some(super::of(A)), range(0, 4)).is_err());
-    assert!(table.waiters.is_empty());
-}
-
-#[test]
-fn a_request_is_granted_when_the_holder_closes() {
-    let mut table = table(&[smb(A, 0, 4, Exclusive)], &[smb(B, 0, 4, Exclusive)]); // br28
-    table.locks.release_taken_through(A);
-    assert_eq!(granted(&mut table), [0]);
-}
-
-#[test]
 fn a_cancelled_request_gets_nothing() {
     let mut table = table(&[smb(A, 0, 4, Exclusive)], &[smb(B, 0, 4, Exclusive)]); // br29
     assert!(table.waiters.cancel(Ticket(0)));
@@ -71,26 +53,6 @@ fn closing_the_waiter_ends_its_requests_only() {
     assert_eq!(table.waiters.len(), 1);
     table.locks.release_taken_through(A);
     assert_eq!(granted(&mut table), [1]);
-}
-
-#[test]
-fn an_exclusive_request_waits_for_every_sharer() {
-    let held = [smb(A, 0, 10, Shared), smb(B, 0, 10, Shared)];
-    let mut table = table(&held, &[smb(C, 0, 10, Exclusive)]); // br43
-    table.locks.unlock(A, range(0, 10)).unwrap();
-    assert!(table.grant().is_empty());
-    table.locks.unlock(B, range(0, 10)).unwrap();
-    assert_eq!(granted(&mut table), [0]);
-}
-
-#[test]
-fn a_waiting_request_keeps_no_newcomer_out() {
-    let mut table = table(&[smb(A, 0, 10, Shared)], &[smb(B, 0, 10, Exclusive)]); // br44
-    assert!(table.locks.lock(smb(C, 0, 10, Shared)).is_ok());
-    table.locks.unlock(A, range(0, 10)).unwrap();
-    assert!(table.grant().is_empty());
-    table.locks.unlock(C, range(0, 10)).unwrap();
-    assert_eq!(granted(&mut table), [0]);
 }
 
 #[test]

@@ -33,20 +33,6 @@ fn on_each(check: impl Fn(&File)) {
 }
 
 #[test]
-fn a_read_goes_as_far_as_the_file() {
-    on_each(|file| {
-        write_at(file, b"0123456789", 0).unwrap();
-        let mut buffer = [0xEE; 8];
-        assert_eq!(read_at(file, &mut buffer, 0).unwrap(), 8);
-        assert_eq!(&buffer, b"01234567");
-        assert_eq!(read_at(file, &mut buffer, 7).unwrap(), 3);
-        assert_eq!(&buffer[..3], b"789");
-        assert_eq!(read_at(file, &mut buffer, 10).unwrap(), 0);
-        assert_eq!(read_at(file, &mut [], 0).unwrap(), 0);
-    });
-}
-
-#[test]
 fn what_was_just_written_can_be_read_at_once_or_the_file_system_cannot_tell() {
     on_each(|file| {
         write_at(file, b"0123456789", 0).unwrap();
@@ -55,26 +41,6 @@ fn what_was_just_written_can_be_read_at_once_or_the_file_system_cannot_tell() {
         assert_eq!((count, &buffer[..3]), (3, &b"789"[..]));
         assert_eq!(read_now(file, &mut buffer, 10).unwrap(), Some(0));
         assert_eq!(read_now(file, &mut [], 0).unwrap(), Some(0));
-    });
-}
-
-#[test]
-fn a_write_past_the_end_leaves_zeros_between() {
-    on_each(|file| {
-        write_at(file, b"ab", 0).unwrap();
-        write_at(file, b"cd", 4).unwrap();
-        write_at(file, b"", 100).unwrap();
-        assert_eq!(contents(file), b"ab\0\0cd");
-    });
-}
-
-#[test]
-fn setting_the_length_cuts_and_fills_with_zeros() {
-    on_each(|file| {
-        write_at(file, b"abcd", 0).unwrap();
-        set_len(file, 2).unwrap();
-        set_len(file, 4).unwrap();
-        assert_eq!(contents(file), b"ab\0\0");
     });
 }
 
@@ -197,26 +163,6 @@ fn a_symbolic_link_has_times_of_its_own() {
     let link = rustix::fs::openat(CWD, &path, flags, Mode::empty()).unwrap();
     set_times(&link, None, Some(Timestamp(5_000_000_000))).unwrap();
     assert_eq!(Stat::of(&link).unwrap().written, Timestamp(5_000_000_000));
-}
-
-#[test]
-fn a_descriptor_that_cannot_write_is_an_error_and_changes_nothing() {
-    let place = tempfile::tempdir().unwrap();
-    write_at(file_in(place.path()), b"abcd", 0).unwrap();
-    let file = File::open(place.path().join("f")).unwrap();
-    assert!(matches!(write_at(&file, b"x", 0), Err(StoreError::Io { what: "writing", .. })));
-    assert!(set_len(&file, 0).is_err());
-    assert!(clear_range(&file, 0..2).is_err());
-    assert!(reserve(&file, 0..9).is_err());
-    assert_eq!(contents(&file), b"abcd");
-}
-
-#[test]
-fn a_directory_has_no_bytes() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = File::open(place.path()).unwrap();
-    assert!(matches!(read_at(&dir, &mut [0; 4], 0), Err(StoreError::IsADirectory)));
-    sync(&dir).unwrap();
 }
 
 #[test]

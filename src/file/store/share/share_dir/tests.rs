@@ -1,7 +1,6 @@
 //! Each operation of the namespace, and what case does to it.
 
 use std::fs;
-use std::io::Write;
 use std::sync::Barrier;
 
 use tempfile::TempDir;
@@ -132,16 +131,6 @@ fn of_many_who_make_one_name_in_different_spellings_one_succeeds() {
 }
 
 #[test]
-fn a_created_file_is_open_for_writing() {
-    let (temp, share) = share(Case::Insensitive);
-    let (file, stat) = share.create_file(&path("new"), 0o600).unwrap();
-    assert_eq!((stat.kind, stat.size, stat.mode & 0o777), (FileKind::File, 0, 0o600));
-    fs::File::from(file).write_all(b"bytes").unwrap();
-    assert_eq!(fs::read(temp.path().join("new")).unwrap(), b"bytes");
-    assert_eq!(share.stat(&path("new")).unwrap().id, stat.id);
-}
-
-#[test]
 fn directories_open_for_reading_but_not_for_writing() {
     let (_temp, share) = share(Case::Insensitive);
     let made = share.create_dir(&path("dir"), 0o700).unwrap();
@@ -180,29 +169,6 @@ fn a_fifo_does_not_hold_up_who_opens_it() {
     assert!(made.unwrap().success());
     assert_eq!(share.stat(&path("fifo")).unwrap().kind, FileKind::Special);
     assert!(share.open_file(&path("fifo"), OpenFor::Read).is_ok());
-}
-
-#[test]
-fn a_link_is_one_more_name_of_the_same_file() {
-    let (_temp, share) = share(Case::Insensitive);
-    let (_, stat) = share.create_file(&path("one"), 0o644).unwrap();
-    share.create_dir(&path("dir"), 0o755).unwrap();
-    share.link(&path("one"), &path("dir/two")).unwrap();
-    let two = share.lookup(&path("dir/TWO")).unwrap();
-    assert_eq!((two.stat.id, two.stat.links), (stat.id, 2));
-}
-
-#[test]
-fn a_rename_keeps_the_identity_and_moves_the_name() {
-    let (_temp, share) = share(Case::Insensitive);
-    let (_, stat) = share.create_file(&path("from"), 0o644).unwrap();
-    share.create_dir(&path("dir"), 0o755).unwrap();
-    let (from, to) = (path("from"), path("dir/To"));
-    share.rename(&from, &to, RenameHow::NoReplace).unwrap();
-    assert_refused(share.lookup(&from), "NotFound");
-    assert_eq!(share.lookup(&path("dir/to")).unwrap().stat.id, stat.id);
-    let gone = share.rename(&from, &to, RenameHow::Replace);
-    assert_refused(gone, "NotFound");
 }
 
 #[test]

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::super::FileKind;
 use super::tests::{found, path, share};
 use super::*;
-use crate::file::rules::fold;
 
 fn names(share: &ShareDir, dir: &str) -> Vec<String> {
     let listed = share.list(&path(dir), None, usize::MAX).unwrap();
@@ -260,42 +259,6 @@ fn a_listing_is_ordered_by_folded_and_then_by_exact_name() {
     assert_eq!(page(Some("aa")), ["B", "b"], "a name that does not exist");
     assert!(page(Some("é")).is_empty());
     assert!(share.list(&SharePath::root(), None, 0).unwrap().is_empty());
-}
-
-#[test]
-fn a_listing_in_pages_shows_each_lasting_name_once_while_others_come_and_go() {
-    const LASTING: usize = 20_000;
-    let (temp, share) = share(Case::Insensitive);
-    let on_disk = |name: String| temp.path().join(name);
-    for number in 0..LASTING {
-        fs::write(on_disk(format!("lasting-{number:05}")), "").unwrap();
-        if number % 10 == 0 {
-            fs::write(on_disk(format!("lasting-{number:05}-brief")), "").unwrap();
-        }
-    }
-    let mut seen = Vec::new();
-    let mut round = 0;
-    loop {
-        let after = seen.last().map(String::as_str);
-        let page = share.list(&SharePath::root(), after, 500).unwrap();
-        if page.is_empty() {
-            break;
-        }
-        seen.extend(page.into_iter().map(|entry| entry.name));
-        // The last name of the page may be among those that go.
-        if let Some(brief) = seen.last().filter(|name| name.ends_with("-brief")) {
-            fs::remove_file(on_disk(brief.clone())).unwrap();
-        }
-        for number in [round * 400 % LASTING, LASTING - 10 - round * 400 % LASTING] {
-            let _ = fs::remove_file(on_disk(format!("lasting-{number:05}-brief")));
-            fs::write(on_disk(format!("Lasting-{number:05}-Late")), "").unwrap();
-        }
-        round += 1;
-    }
-    assert!(seen.is_sorted_by(|a, b| (fold(a), a) < (fold(b), b)));
-    let lasting = seen.iter().filter(|name| name.len() == "lasting-00000".len());
-    assert_eq!(lasting.count(), LASTING);
-    assert!(round > 40);
 }
 
 #[test]
