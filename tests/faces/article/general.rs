@@ -31,7 +31,8 @@ fn s001_a_file_is_locked_pessimistically_or_the_last_writer_wins() {
 fn s002_what_was_acknowledged_is_seen_by_every_later_access() {
     let Some(at) = Meeting::start() else { return };
     at.directory("s002");
-    for round in 0..50 {
+    let rounds = if std::env::var_os("LATCHFS_FULL").is_some() { 50 } else { 15 };
+    for round in 0..rounds {
         let file = at.named(&format!("s002/{round}"));
         let (by_rest, on_mount) = (format!("rest {round:02}"), format!("disk {round:02}"));
         at.upload(&file.name, by_rest.as_bytes());

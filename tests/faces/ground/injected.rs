@@ -1,6 +1,7 @@
 //! System calls of the server that fail, one at a time: each call of the operations that publish
-//! something, with ENOSPC, EIO and EMFILE. strace makes them fail; it finds out first which calls
-//! an operation makes. A refused operation has changed nothing, and one that was done is done.
+//! something, with one of ENOSPC, EIO and EMFILE, or with all three where everything is asked for.
+//! strace makes them fail; it finds out first which calls an operation makes. A refused operation
+//! has changed nothing, and one that was done is done.
 //! Here are the operations of REST; those of the mount are in `injected_mount`.
 
 use std::collections::BTreeMap;
@@ -18,7 +19,17 @@ const CALLS: &str = "openat,openat2,statx,newfstatat,mkdir,mkdirat,linkat,rename
                      fremovexattr,removexattr,utimensat,fsync,fdatasync,copy_file_range,lseek,\
                      getdents64,fchmod,fchmodat,fchown,fchownat";
 
-pub const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EMFILE"];
+const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EMFILE"];
+
+/// Which of so many equal system calls fail, and how: each with every error where `LATCHFS_FULL` is
+/// set. Otherwise each of the first six with one error, which the number of the case turns over, so
+/// that every operation meets all of them.
+pub fn failures(count: usize, number: usize) -> Vec<(usize, &'static str)> {
+    if std::env::var_os("LATCHFS_FULL").is_some() {
+        return (1..=count.min(100)).flat_map(|nth| ERRORS.map(|error| (nth, error))).collect();
+    }
+    (1..=count.min(6)).map(|nth| (nth, ERRORS[(number + nth) % ERRORS.len()])).collect()
+}
 
 const LEASE: &str = "11111111-2222-3333-4444-555555555555";
 
@@ -208,7 +219,6 @@ fn an_operation_one_of_whose_system_calls_fails_is_done_or_changes_nothing() {
     if !need::root() || !need::client("strace") {
         return;
     }
-    let most = if std::env::var_os("LATCHFS_FULL").is_some() { 100 } else { 6 };
     let served = Served::start(&["--no-auth", "--no-mount"]);
     let length = [("x-ms-type", "file"), ("x-ms-content-length", "5")];
     ask(served.addr(), "PUT", "/share/source", &length, b"").is(201);
@@ -223,28 +233,24 @@ fn an_operation_one_of_whose_system_calls_fails_is_done_or_changes_nothing() {
             assert!(got.status < 300, "{got:?}");
         };
         for (call, count) in calls_of(served.pid(), done) {
-            for nth in 1..=count.min(most) {
-                for error in ERRORS {
-                    number += 1;
-                    let case = Case::new(&served, number);
-                    let before = case.state();
-                    let (trace, inject) = (
-                        format!("trace={call}"),
-                        format!("inject={call}:error={error}:when={nth}"),
-                    );
-                    let args = ["-o", "/dev/null", "-e", &trace, "-e", &inject];
-                    let tracing = Strace::attach(served.pid(), &args);
-                    let got = run(&case);
-                    drop(tracing);
-                    let after = case.state();
-                    let what = format!("{operation}, {call} {nth} fails with {error}");
-                    if got.status >= 300 {
-                        refused += 1;
-                    }
-                    if (got.status >= 300) != (before == after) {
-                        let told = format!("{} {}", got.status, got.code());
-                        odd.push(format!("{what}: {told}\n  {before:?}\n  {after:?}"));
-                    }
+            for (nth, error) in failures(count, number) {
+                number += 1;
+                let case = Case::new(&served, number);
+                let before = case.state();
+                let trace = format!("trace={call}");
+                let inject = format!("inject={call}:error={error}:when={nth}");
+                let args = ["-o", "/dev/null", "-e", &trace, "-e", &inject];
+                let tracing = Strace::attach(served.pid(), &args);
+                let got = run(&case);
+                drop(tracing);
+                let after = case.state();
+                let what = format!("{operation}, {call} {nth} fails with {error}");
+                if got.status >= 300 {
+                    refused += 1;
+                }
+                if (got.status >= 300) != (before == after) {
+                    let told = format!("{} {}", got.status, got.code());
+                    odd.push(format!("{what}: {told}\n  {before:?}\n  {after:?}"));
                 }
             }
         }
