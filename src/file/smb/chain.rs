@@ -238,7 +238,7 @@ impl Chain {
         if let Err(status) = call.check_charge() {
             return Ok(Err(status));
         }
-        let row = RequestRow::begin(site, command, &mut call);
+        let row = RequestRow::begin(command, &mut call);
         let visit = match gates_and_faults::arrive(command, &call).await {
             Ok(Arrival::Goes(visit)) => visit,
             Ok(Arrival::Refused(status)) => return Ok(row.settle(Err(status))),

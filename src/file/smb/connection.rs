@@ -251,6 +251,10 @@ impl Connection {
         self.gone.send_replace(true);
     }
 
+    pub fn is_gone(&self) -> bool {
+        *self.gone.borrow()
+    }
+
     /// Waits for the end of the connection.
     pub async fn gone(&self) {
         // The sender lives as long as the connection.

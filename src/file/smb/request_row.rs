@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use super::connection::Connection;
 use super::operations::{Answer, Call, Done, Wait};
-use super::server::Site;
 use super::session::Open;
 use super::status::Status;
 use super::wire::Command;
@@ -34,7 +34,7 @@ pub struct RequestNotes {
 pub struct RequestRow(Option<Box<Gathered>>);
 
 struct Gathered {
-    site: Arc<Site>,
+    connection: Arc<Connection>,
     account: Arc<str>,
     began: Instant,
     notes: Arc<RequestNotes>,
@@ -47,8 +47,10 @@ struct Gathered {
 impl RequestRow {
     /// Begins the row of a request on a share; empty if requests are not recorded. `call` notes
     /// what it does from now on.
-    pub fn begin(site: &Arc<Site>, command: Command, call: &mut Call) -> Self {
-        if call.tree.share.is_none() || !site.accounts.controls().journal.records_all() {
+    pub fn begin(command: Command, call: &mut Call) -> Self {
+        let connection = Arc::clone(&call.connection);
+        let journal = &connection.site.accounts.controls().journal;
+        if call.tree.share.is_none() || !journal.records_all() {
             return Self(None);
         }
         let notes = Arc::<RequestNotes>::default();
@@ -60,7 +62,7 @@ impl RequestRow {
             ..AnsweredRequest::of(ServiceKind::File, call.session.who.clone())
         };
         Self(Some(Box::new(Gathered {
-            site: Arc::clone(site),
+            connection,
             account: Arc::clone(&call.session.account),
             began: Instant::now(),
             notes,
@@ -95,7 +97,9 @@ impl RequestRow {
     pub fn answered(mut self, status: Status) {
         if let Some(mut row) = self.0.take() {
             row.refuse(status);
-            row.push(AnswerEnd::Sent);
+            // The end of a connection ends what waits on its opens.
+            let is_gone = row.connection.is_gone();
+            row.push(if is_gone { AnswerEnd::ClientGone } else { AnswerEnd::Sent });
         }
     }
 
@@ -130,7 +134,7 @@ impl Gathered {
     }
 
     fn push(self, end: AnswerEnd) {
-        let Self { site, account, began, notes, open, only_makes, mut answered } = self;
+        let Self { connection, account, began, notes, open, only_makes, mut answered } = self;
         (answered.answer, answered.took) = (end, began.elapsed());
         answered.given = notes.noted.take();
         if answered.refusal.is_some() {
@@ -147,7 +151,8 @@ impl Gathered {
         if let Some(file) = file.filter(|_| answered.given.etag_read.is_some()) {
             file.has_read.store(true, Ordering::Relaxed);
         }
-        site.accounts.controls().journal.push(Some(account), Event::Request(Box::new(answered)));
+        let controls = connection.site.accounts.controls();
+        controls.journal.push(Some(account), Event::Request(Box::new(answered)));
     }
 }
 

@@ -13,17 +13,17 @@ use crate::common::served::Served;
 const SUITES: [(&str, usize); 14] = [
     ("sharemode", 3),
     ("deny", 2),
-    ("tcon", 0),
+    ("tcon", 1),
     ("mkdir", 1),
     ("credits", 3),
-    ("connect", 0),
+    ("connect", 1),
     ("openattr", 1),
     ("read", 4),
-    ("lock", 17),
+    ("lock", 18),
     ("rename", 11),
     ("dir", 6),
-    ("create", 10),
-    ("compound", 6),
+    ("create", 11),
+    ("compound", 16),
     ("delete-on-close-perms", 7),
 ];
 

@@ -80,7 +80,8 @@ impl Share {
         )
     }
 
-    /// As [`Share::read`], through a descriptor of the handle's file. Notes the `ETag` that was read.
+    /// As [`Share::read`], through a descriptor of the handle's file. Notes the `ETag` that was
+    /// read.
     pub fn read_through(
         &self,
         cx: &Context,

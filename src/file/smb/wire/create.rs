@@ -69,6 +69,9 @@ fn contexts(mut list: &[u8]) -> Parsed<Vec<Context<'_>>> {
         let mut fields = Reader::new(list);
         let next = fields.large()?;
         let (name_at, name_length) = (fields.small()?, fields.small()?);
+        if name_length < 4 {
+            return Err(WireError);
+        }
         fields.skip(2)?;
         let (data_at, data_length) = (fields.small()?, fields.large()?);
         contexts.push(Context {
