@@ -44,9 +44,12 @@ impl Watched {
             && ids.copied().all(|id| fs::exists(format!("/proc/{id}/status")).unwrap_or_default())
     }
 
-    /// Whether it can do several things at once, as far as the server can see.
+    /// Whether it is several threads that do things at once. A whole process, with its main thread,
+    /// counts as one until it does so: an event loop has a pool beside it, and to see before each
+    /// step that all of its threads wait takes some 50 ms.
     pub fn is_many(&self) -> bool {
-        self.is_here() && (self.pid.is_some() || self.threads.len() > 1)
+        let is_main = |thread: &u32| process_of_thread(*thread) == Some(*thread);
+        self.is_here() && self.threads.len() > 1 && !self.threads.iter().any(is_main)
     }
 
     /// Whether a thread is one of its own, or of a process that it has started.
