@@ -19,7 +19,6 @@ named! {
         Create = 'c',
         /// Make or change one.
         Write = 'w',
-        /// Delete.
         Delete = 'd',
         /// List what is below.
         List = 'l',
@@ -27,13 +26,10 @@ named! {
         Update = 'u',
         /// Take messages.
         Process = 'p',
-        /// Delete a version.
         DeleteVersion = 'x',
         /// Delete for good.
         PermanentDelete = 'y',
-        /// Tags.
         Tags = 't',
-        /// Find by tags.
         Find = 'f',
         /// Immutability policies and legal holds.
         Immutability = 'i',

@@ -47,7 +47,7 @@ pub fn set(call: &Call) -> Result<Answer, Status> {
             call.told(share.set_basic(&cx, handle, attributes, times))?;
         }
         SetFile::Rename { replace, name } => {
-            let (from, to) = (share.path_of(handle)?, names::path(&name)?);
+            let (from, to) = (call.told(share.path_of(handle))?, names::path(&name)?);
             call.told(share.rename_handle(handle, &to, replace))?;
             *file.lock_place() = format!("{}{to}", share.name());
             share.note_change(&cx, &from, (None, None));
@@ -59,10 +59,13 @@ pub fn set(call: &Call) -> Result<Answer, Status> {
             share.note_change(&cx, &to, (None, None));
         }
         SetFile::Disposition(delete) => {
-            let HandleInfo { path, smb, .. } = share.handle_info(handle)?;
+            // Looked up for the row alone.
+            let seen = cx.noted.as_ref().and_then(|_| share.handle_info(handle).ok());
             call.told(share.set_disposition(handle, delete))?;
-            let etag = Some(smb.etag);
-            share.note_change(&cx, &path, if delete { (etag, None) } else { (None, etag) });
+            if let Some(HandleInfo { path, smb, .. }) = seen {
+                let etag = Some(smb.etag);
+                share.note_change(&cx, &path, if delete { (etag, None) } else { (None, etag) });
+            }
         }
         SetFile::Position(position) => file.position.store(position, Ordering::Relaxed),
         SetFile::Mode(mode) if mode & !SETTABLE_MODES != 0 => {
